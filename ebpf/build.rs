@@ -18,7 +18,7 @@ const HEADER: &str = "../crates/abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
-/// Environment variable for another compiler than `clang`.
+/// Environment variable that selects another compiler than `clang`.
 const COMPILER: &str = "WEIR_CLANG";
 
 fn main() -> Result<()> {
@@ -34,7 +34,7 @@ fn main() -> Result<()> {
         "-I../crates/abi/include".to_owned(),
         "-Wall".into(),
         "-Werror".into(),
-        // Atomic operations that give a value: since Linux 5.12.
+        // Atomic operations that return a value: since Linux 5.12.
         "-mcpu=v3".into(),
         without_own_path()?,
     ];
@@ -62,8 +62,7 @@ fn without_own_path() -> Result<String> {
     ))
 }
 
-/// Debian and Ubuntu have `asm/types.h` in a directory of its own, which `clang -target bpf` does
-/// not search.
+/// Debian and Ubuntu have `asm/types.h` in a separate directory, which `clang -target bpf` does not search.
 fn multiarch_include() -> Option<String> {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
     let path = format!("/usr/include/{arch}-linux-gnu");

@@ -1,7 +1,7 @@
 //! `switchctl`: inspects and configures Weir switches.
 //!
 //! Design: docs/src/internals/design/configuration.md.
-#![deny(unsafe_code)] // one system call that aya does not offer: xdp/link.rs
+#![deny(unsafe_code)] // for one system call that aya lacks: xdp/link.rs
 
 mod capture;
 mod change;
@@ -72,7 +72,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
     act(cli, output).map(|good| if good { 0 } else { EXIT_BAD })
 }
 
-/// Returns false when the examined object is bad.
+/// Returns false for a bad result.
 fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
     let target = &cli.target;
     match &cli.command {
@@ -163,7 +163,7 @@ fn exit_code(command: &Command, error: &anyhow::Error) -> u8 {
     if error.is::<show::Unbalanced>() {
         return EXIT_UNBALANCED;
     }
-    // As diff(1): any result other than a difference is trouble.
+    // As with diff(1), any result other than a difference is trouble.
     if matches!(command, Command::Config(ConfigCommand::Diff(_))) || error.is::<doctor::Usage>() {
         return EXIT_USAGE;
     }
@@ -171,7 +171,7 @@ fn exit_code(command: &Command, error: &anyhow::Error) -> u8 {
         Some(TargetError::Several { .. } | TargetError::BadName(_) | TargetError::Conflict(..)) => {
             EXIT_USAGE
         }
-        // Without a daemon there may be pins or not: none is no lack of a daemon.
+        // `xdp` works without a daemon, so missing pins do not mean that a daemon is missing.
         Some(TargetError::NoSwitch { .. }) if matches!(command, Command::Xdp(_)) => EXIT_BAD,
         Some(TargetError::NoSwitch { .. } | TargetError::Unreachable { .. }) => EXIT_UNREACHABLE,
         Some(TargetError::BadAnswer { .. }) | None => EXIT_BAD,

@@ -1,4 +1,4 @@
-//! `switchctl plan`: replaces this process by `weir-plan`.
+//! `switchctl plan`: replaces this process with `weir-plan`.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 const PROGRAM: &str = "weir-plan";
 
-/// Becomes the planner: the one beside this program, else the one on PATH. Returns only what went wrong.
+/// Executes the planner next to this program, or else the one on PATH. Returns only on failure.
 pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
     let program = program();
     let error = Command::new(&program)
-        // Its usage and its errors say what was typed.
+        // Its usage and errors show the typed command.
         .arg0("switchctl plan")
         .args(json.then_some("--json"))
         .args(arguments)
@@ -30,30 +30,26 @@ pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
     Error::new(error).context(program.display().to_string())
 }
 
-/// Changes that the planner advises to prevent losses.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Advice {
     about: String,
-    /// The class.
     pub class: String,
-    /// The pool of the class that has the key.
+    /// The class's pool, if that has the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// The key of `[[class]]`, or of `[[pool]]`.
     pub key: String,
     /// The value in the file's units.
     pub value: String,
-    /// Why.
     pub why: String,
 }
 
-/// Returns the advice of [`become_planner`] against losses for a valid configuration; nothing
-/// without a planner.
+/// Returns the planner's advice against losses for a valid configuration; none without a planner.
 pub fn advice(file: &Path) -> Vec<Advice> {
     of_losses(planned(file, Stdio::null()))
 }
 
-/// Returns the advice for its text.
+/// Returns the advice for the text of a configuration.
 pub fn advice_of_text(text: &str) -> Vec<Advice> {
     of_losses(all_advice(text))
 }
@@ -64,14 +60,14 @@ fn of_losses(advice: Option<Vec<Advice>>) -> Vec<Advice> {
     advice
 }
 
-/// All that [`become_planner`] would advise for the text of a valid configuration; `None` where there is no planner.
+/// Returns all advice for the text of a valid configuration; `None` without a planner.
 pub fn all_advice(text: &str) -> Option<Vec<Advice>> {
-    // Text that a pipe has no room for waits in a thread of its own until the planner reads it.
+    // A separate thread writes the text, which may exceed the pipe's capacity.
     let (reading, mut writing) = std::io::pipe().ok()?;
     let text = text.to_owned();
     let writer = std::thread::spawn(move || writing.write_all(text.as_bytes()));
     let advice = planned(Path::new("/dev/stdin"), reading.into());
-    // It fails if its output is not read to the end, and then there is no advice either.
+    // Fails if the planner does not read all of it, and then there is no advice either.
     let _ = writer.join();
     advice
 }

@@ -10,7 +10,6 @@ use crate::cli::{FlowHash, RouteCommand};
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// Runs the command.
 pub fn route(target: &Target, output: &Output, command: &RouteCommand) -> Result<()> {
     match command {
         RouteCommand::List {
@@ -81,7 +80,7 @@ fn path(destination: MacAddress) -> String {
     format!("/v1/routes/{destination}")
 }
 
-/// Of the route for one VLAN alone, where that is given.
+/// Returns the path of a route, for one VLAN if given.
 pub fn path_in(destination: MacAddress, vlan: Option<u16>) -> String {
     match vlan {
         None => path(destination),
@@ -121,7 +120,7 @@ fn routes(answer: &Routes) -> String {
     text
 }
 
-/// Formats the stations, and the treatment of requests for their addresses.
+/// Formats the stations, and the handling of requests for their addresses.
 fn station_table(answer: &Routes) -> String {
     let stations = answer.stations.iter();
     let rows = stations.map(|station| vec![station.mac.clone(), station.addresses.join(", ")]);

@@ -1,4 +1,4 @@
-//! `--watch`: a command's output again and again, with what has changed.
+//! `--watch`: repeats a command's output with changes marked.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -10,18 +10,18 @@ use crate::cli::{
 };
 use weir_output::Output;
 
-/// Moves to the top left, and clears all below.
+/// Escape sequence that moves to the top left and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 const OFF: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[1m";
 const YELLOW: &str = "\x1b[1;33m";
 
-/// Runs `show` every `interval` until it fails. On a terminal each output replaces the previous
-/// one, with different words marked; elsewhere one follows the other.
+/// Runs `show` every `interval` until it fails. On a terminal each output replaces the previous one and changed words are
+/// marked; elsewhere outputs follow each other.
 ///
 /// # Errors
 ///
-/// Those of `show`, and when standard output takes nothing.
+/// Those of `show`, and of writing to standard output.
 pub fn watch(
     output: Output,
     interval: Duration,
@@ -57,14 +57,14 @@ pub fn watch(
             write!(stdout, "{gap}{shown}")?;
         }
         stdout.flush()?;
-        // Bad results are shown before they end the watch.
+        // A bad result is shown before it ends the watch.
         outcome?;
         before = Some(now);
         std::thread::sleep(interval);
     }
 }
 
-/// Returns `now` with the words marked that differ from those at the same place in `before`.
+/// Returns `now` with words marked that differ from `before` at the same place.
 fn changes(before: &str, now: &str, mark: &str) -> String {
     let mut old = before.lines();
     let mut out = String::with_capacity(now.len());
@@ -91,7 +91,7 @@ fn changes(before: &str, now: &str, mark: &str) -> String {
     out
 }
 
-/// True for what shows a running switch and changes nothing.
+/// Returns true if the command shows a running switch and changes nothing.
 pub fn can_watch(command: &Command) -> bool {
     match command {
         Command::Status { .. }

@@ -38,7 +38,7 @@ fn a_good_file_is_summed_up() {
     let (_guard, path) = file("s1.toml", GOOD);
     let run = run(&["config", "check", &text_of(&path)]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    // The number of frames is up to the configuration.
+    // The number of frames depends on the configuration.
     let (memory, rest): (Vec<&str>, Vec<&str>) = run.stdout.lines().partition(|line| {
         ["packet memory", "kernel tables"]
             .iter()
@@ -114,7 +114,7 @@ fn everything_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn json_tells_the_same() {
+fn json_has_the_same_content() {
     let (_guard, path) = file("s1.toml", GOOD);
     let run_good = run(&["--json", "config", "check", &text_of(&path)]);
     let good: Value = serde_json::from_str(&run_good.stdout).unwrap();
@@ -141,7 +141,7 @@ fn a_missing_file_is_named() {
     );
 }
 
-/// Runs the program with `text` on its standard input.
+/// Runs the program with `text` on standard input.
 fn run_with(text: &str, arguments: &[&str]) -> Run {
     let mut child = switchctl()
         .args(arguments)
@@ -179,14 +179,14 @@ fn standard_input_is_checked_as_a_file_is() {
     );
 }
 
-/// The good file with one change that a reload applies, and one that needs a restart.
+/// Returns the good file with one change that a reload applies, and one that needs a restart.
 fn changed() -> String {
     GOOD.replace("xoff = \"60KiB\"", "xoff = \"56KiB\"")
         .replace("eth2", "eth7")
 }
 
 #[test]
-fn what_is_different_is_told_by_what_it_takes() {
+fn differences_are_grouped_by_what_they_require() {
     let (_guard, old) = file("old.toml", GOOD);
     let (_other_guard, new) = file("new.toml", &changed());
     let (old, new) = (text_of(&old), text_of(&new));
@@ -203,7 +203,7 @@ fn what_is_different_is_told_by_what_it_takes() {
         |port.right.device  \"eth2\"  \"eth7\"";
     assert_eq!(differ.stdout, lines(&expected));
 
-    // Comments and defaults that are written out are no difference, from standard input neither.
+    // Explicit defaults and comments are no difference, also from standard input.
     let same = format!("# the same\n{GOOD}\n[deadlock]\npolicy = \"off\"\n");
     let same = run_with(&same, &["config", "diff", &old, "-"]);
     assert_eq!((same.code, same.stderr.as_str()), (Some(0), ""));
@@ -246,7 +246,7 @@ fn the_running_switch_is_compared_with_a_file_and_its_memory_counts() {
     assert_eq!(tight["changes"][0]["takes"], "restart");
     let why = tight["changes"][0]["why"].as_str().unwrap();
     assert!(why.contains("more packet memory than available"), "{why}");
-    // A missing daemon is also trouble.
+    // A missing daemon also counts as trouble.
     let gone = run(&[
         "--socket",
         "/nowhere/api.sock",

@@ -1,4 +1,4 @@
-//! Which daemon is asked, what happens when it does not answer, and following events.
+//! Selection of a daemon, behaviour without an answer, and following events.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -68,7 +68,7 @@ fn a_directory_is_no_socket() {
 
 #[test]
 #[ignore = "needs root"]
-fn who_may_not_use_the_socket_is_told_the_group() {
+fn users_without_access_are_shown_the_group() {
     let daemon = FakeDaemon::good("/v1/pfc", "[]");
     let socket = daemon.socket();
     let directory = socket.parent().unwrap();
@@ -85,7 +85,7 @@ fn who_may_not_use_the_socket_is_told_the_group() {
     let remedy = "or give a group access by `api.group`";
     assert_eq!(told.code, Some(3));
     assert_eq!(told.stderr, format!("{denied}, {remedy}\n"));
-    // The group `daemon`, which every Debian has as the first.
+    // The group `daemon`, the first one on every Debian.
     std::os::unix::fs::chown(&socket, None, Some(1)).unwrap();
     let group = "or join the group `daemon`";
     assert_eq!(of_nobody().stderr, format!("{denied}, {group}\n"));
@@ -209,7 +209,7 @@ fn events_are_printed_once() {
     );
 }
 
-/// A running program, ended also when the test fails.
+/// A running program, killed when the test fails.
 struct Following(Child);
 
 impl Following {
@@ -242,7 +242,7 @@ impl Drop for Following {
 fn follow(daemon: &FakeDaemon, arguments: &[&str]) -> Following {
     let command = daemon.command(arguments);
     Following(
-        // A shell's background jobs ignore Ctrl-C, and so does all that they start.
+        // A shell's background jobs and their children ignore Ctrl-C.
         Command::new("env")
             .arg("--default-signal=INT")
             .arg(command.get_program())
@@ -310,7 +310,7 @@ fn a_reader_that_goes_is_no_failure() {
 }
 
 #[test]
-fn following_a_daemon_that_ends_says_so() {
+fn following_reports_the_end_of_the_daemon() {
     let daemon = FakeDaemon::new(&[
         (
             "/v1/events?after=0",
@@ -337,10 +337,10 @@ fn a_cut_answer_of_a_daemon_that_lives_is_a_bad_answer() {
     assert_eq!(run.code, Some(1), "somebody listens still: {}", run.stderr);
 }
 
-/// Runs the program as a user who may use `api-read.sock` and not `api.sock`. Needs root.
+/// Runs the program as a user who may use `api-read.sock` but not `api.sock`. Needs root.
 fn as_reader(arguments: &[&str], socket: &std::path::Path) -> Run {
     let directory = socket.parent().unwrap();
-    // Other users may not come to where the program is built.
+    // Other users may not access the build directory.
     let program = directory.join("switchctl");
     std::fs::copy(env!("CARGO_BIN_EXE_switchctl"), &program).unwrap();
     for (path, mode) in [(directory, 0o755), (&program, 0o755), (socket, 0o600)] {
@@ -358,7 +358,7 @@ fn as_reader(arguments: &[&str], socket: &std::path::Path) -> Run {
 
 #[test]
 #[ignore = "needs root"]
-fn who_may_not_ask_everything_asks_where_one_may_look() {
+fn unprivileged_users_use_the_read_only_socket() {
     let refusal = json!({"error": "this socket is read-only"}).to_string();
     let reading = FakeDaemon::new(&[
         (
@@ -385,7 +385,7 @@ fn who_may_not_ask_everything_asks_where_one_may_look() {
         "{told:?}"
     );
 
-    // The fake daemon listens elsewhere.
+    // The fake daemon listens at another path.
     let socket = directory.path().join("api-read.sock");
     std::os::unix::fs::symlink(reading.socket(), &socket).unwrap();
     let there = reading.socket();

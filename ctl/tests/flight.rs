@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 const PATH: &str = "/v1/deadlocks/7";
 const BEGAN: u64 = 5_000_000_000;
 
-/// Suspected for 40 ms after 100 ms without a frame, released after 20 ms; sampled every 20 ms.
+/// Returns a record: suspected for 40 ms after 100 ms without a frame, released after 20 ms, sampled every 20 ms.
 fn record() -> Value {
     let samples: Vec<Value> = (-20i64..=52)
         .map(|step| {
@@ -67,7 +67,7 @@ fn shown(arguments: &[&str], body: &Value) -> String {
 }
 
 #[test]
-fn the_text_tells_the_story() {
+fn the_text_is_complete() {
     let text = shown(&["deadlock", "show", "7"], &record());
     let facts: String = text
         .lines()
@@ -121,7 +121,7 @@ fn the_text_tells_the_story() {
 }
 
 #[test]
-fn nothing_done_is_told_as_nothing() {
+fn a_suspicion_without_any_action_is_described() {
     let mut body = record();
     body["deadlock"] = json!({
         "id": 7, "port": "s2", "priority": 3, "reason": "transmitter_stuck",
@@ -209,7 +209,7 @@ fn the_picture_has_every_curve_span_and_mark() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said() {
+fn a_missing_record_and_an_unwritable_file_are_reported() {
     let refusal = "{\"error\": \"no such suspicion: 7; GET /v1/deadlocks lists the known ones\"}";
     let daemon = FakeDaemon::new(&[(PATH, vec![Answer::Http(404, refusal.to_owned())])]);
     let Run { code, stderr, .. } = daemon.run(&["deadlock", "show", "7"]);
@@ -229,8 +229,7 @@ fn what_cannot_be_had_is_said() {
     assert_eq!(daemon.run(&["deadlock", "show", "first"]).code, Some(2));
 }
 
-/// Checks that every tag is closed in turn, every attribute is quoted, and special characters are
-/// escaped.
+/// Checks that tags are balanced, attributes are quoted, and special characters are escaped.
 fn assert_well_formed(text: &str) {
     let mut open = Vec::new();
     let mut rest = text;

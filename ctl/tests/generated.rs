@@ -1,4 +1,4 @@
-//! Completions, manual pages, `--watch` and `top` without a terminal; and a socket that is forwarded.
+//! Completions, manual pages, `--watch` and `top` without a terminal, and a forwarded socket.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -185,7 +185,7 @@ fn asked(shell: &str, words: &[&str]) -> Run {
 fn candidates(shell: &str, words: &[&str]) -> Vec<String> {
     let told = asked(shell, words);
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
-    // Behind the word is what it means, where a shell shows that.
+    // Some shells show the meaning behind the word.
     let word = |line: &str| {
         line.split(['\t', ':'])
             .next()
@@ -217,7 +217,7 @@ fn ports_of_the_switch_that_is_named_are_completed_for_every_shell() {
     }
     let of = |words: &[&str]| candidates("bash", &[&["--socket", &socket], words].concat());
     assert!(of(&["route", "list", ""])[0].starts_with("02"));
-    // Help of a candidate: what the port is.
+    // A candidate's help describes the port.
     let told = asked("fish", &["--socket", &socket, "port", "add", "h"]);
     assert_eq!(told.stdout, "h1\tfabric, up, device eth1\n");
 }
@@ -265,7 +265,7 @@ fn without_an_answer_there_are_no_names_and_no_message() {
     let daemon = FakeDaemon::new(&[("/v1/ports", vec![Answer::HangUp])]);
     let socket = daemon.socket().display().to_string();
     none(&["--socket", &socket, "port", "remove", ""]);
-    // A server that accepts the connection and sends nothing is given up.
+    // A server that accepts the connection and sends nothing leads to a timeout.
     let directory = tempfile::tempdir().unwrap();
     let silent = directory.path().join("api.sock");
     let _listening = std::os::unix::net::UnixListener::bind(&silent).unwrap();

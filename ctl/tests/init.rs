@@ -1,4 +1,4 @@
-//! `switchctl config init`. The loopback device is on every machine; how fast it is it does not say.
+//! `switchctl config init`. Uses the loopback device, which every machine has and which reports no rate.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn what_it_writes_is_valid_and_no_frame_is_lost_by_it() {
             assert_eq!(config.lldp.udp, wanted);
             let checked = run(&["config", "check", &out]);
             assert_eq!(checked.code, Some(0));
-            // The loopback device is no port, which is the one thing that is wrong.
+            // The only error is that the loopback device cannot be a port.
             let warnings = checked
                 .stdout
                 .lines()

@@ -1,4 +1,4 @@
-//! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
+//! All integration tests of the package in one executable, to link once; each test still has a separate process.
 
 mod config;
 mod convert;

@@ -1,4 +1,4 @@
-//! `switchctl pfcwd`: what it asks for, what it sends, what it shows.
+//! `switchctl pfcwd`: its requests and output.
 
 use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
@@ -86,7 +86,7 @@ fn start_and_stop_send_what_sonic_would_set() {
             json!([]),
             settings("drop", 400, 500),
         ),
-        // Without a restoration time it is twice the detection time.
+        // Without a restoration time, twice the detection time is used.
         (
             &["start", "-a", "forward", "s2", "h1", "400"],
             json!(["s2", "h1"]),
@@ -132,7 +132,7 @@ fn times_beyond_sonics_ranges_are_no_command_line() {
 }
 
 #[test]
-fn a_refusal_is_told() {
+fn a_refusal_is_printed() {
     let answer = Answer::Http(400, json!({"error": "no such port: `x`"}).to_string());
     let daemon = FakeDaemon::new(&[("/v1/pfcwd", vec![answer])]);
     let run = daemon.run(&["pfcwd", "stop", "x"]);

@@ -1,11 +1,11 @@
-//! `switchctl plan` runs `weir-plan`: the one beside it, else the one on PATH.
+//! `switchctl plan` runs the `weir-plan` next to it, or else the one on PATH.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Writes a planner that prints its name, caller and arguments, and ends with a status of its own.
+/// Writes a fake planner that prints its name, caller and arguments, and exits with a distinct status.
 fn planner(directory: &Path, name: &str) {
     let path = directory.join("weir-plan");
     let script = format!("#!/bin/sh\necho {name} \"$@\"\nexit 7\n");
@@ -24,7 +24,7 @@ fn printed(output: &Output) -> (Option<i32>, String, String) {
 
 #[test]
 fn the_planner_is_found_and_gets_every_word() {
-    // Beside the tested program there may be a planner or none: a second name of the program is where none is yet.
+    // There may be a planner next to the tested program, so link the program into a directory without one.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (here, path) = (directory.path().join("bin"), directory.path().join("path"));
     fs::create_dir(&here).unwrap();

@@ -1,4 +1,4 @@
-//! `switchctl reload`: what it sends, what it shows, and its exit status.
+//! `switchctl reload`: its requests, output and exit status.
 
 use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
@@ -26,7 +26,7 @@ fn what_changed_is_a_table() {
 }
 
 #[test]
-fn what_stays_is_told_with_its_reason_and_status_1() {
+fn what_stays_is_reported_with_its_reason_and_status_1() {
     let kept = json!([{"key": "port.p2.rate", "running": "\"100Mbit\"", "file": null,
                        "why": "needs a restart"}]);
     let body = report(kept.clone()).to_string();
@@ -46,7 +46,7 @@ fn what_stays_is_told_with_its_reason_and_status_1() {
 }
 
 #[test]
-fn a_file_that_is_not_legal_is_told_as_it_is() {
+fn the_error_of_an_invalid_file_is_printed() {
     let error = json!({"error": "/etc/weir/s1.toml:7: class.lossless.xofff: unknown key"});
     let daemon = FakeDaemon::new(&[("/v1/reload", vec![Answer::Http(400, error.to_string())])]);
     let run = daemon.run(&["reload"]);
@@ -59,7 +59,7 @@ fn a_file_that_is_not_legal_is_told_as_it_is() {
 }
 
 #[test]
-fn a_change_that_waits_says_until_when_and_how_it_is_kept() {
+fn a_pending_change_reports_its_deadline_and_how_to_keep_it() {
     let mut body = report(json!([]));
     body["confirm_seconds"] = json!(60.0);
     let daemon = FakeDaemon::good("/v1/reload?confirm_seconds=60", &body.to_string());
@@ -77,7 +77,7 @@ fn a_change_that_waits_says_until_when_and_how_it_is_kept() {
 }
 
 #[test]
-fn a_confirmation_says_what_stays_or_that_nothing_waits() {
+fn a_confirmation_prints_what_is_kept_or_that_nothing_waits() {
     let body = json!({"file": "/etc/weir/s1.toml", "seconds_left": 57.6});
     let daemon = FakeDaemon::good("/v1/reload/confirm", &body.to_string());
     let run = daemon.run(&["confirm"]);

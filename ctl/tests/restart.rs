@@ -1,4 +1,4 @@
-//! `switchctl restart`: its waits, its output, and its exit status.
+//! `switchctl restart`: its waits, output and exit status.
 
 use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
@@ -22,7 +22,7 @@ fn status(pid: u32, frames: Option<[u64; 2]>) -> Answer {
 fn daemon(lost_frames: u64, missed_frames: u64) -> FakeDaemon {
     let begun = Answer::Http(200, json!({"pid": 7}).to_string());
     let answers = vec![
-        // The one that ends, the next one before it forwards, and then.
+        // The ending daemon, then the next one before and after it forwards.
         status(7, None),
         status(8, None),
         status(8, Some([lost_frames, missed_frames])),
@@ -31,7 +31,7 @@ fn daemon(lost_frames: u64, missed_frames: u64) -> FakeDaemon {
 }
 
 #[test]
-fn it_waits_for_the_new_daemon_and_tells_what_it_took() {
+fn it_waits_for_the_new_daemon_and_prints_the_time_taken() {
     let run = daemon(0, 0).run(&["restart"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     let expected = lines(
@@ -42,7 +42,7 @@ fn it_waits_for_the_new_daemon_and_tells_what_it_took() {
 }
 
 #[test]
-fn lost_frames_are_told_with_status_1() {
+fn lost_frames_are_reported_with_status_1() {
     let run = daemon(3, 0).run(&["--json", "restart"]);
     let printed: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.code, &printed["lost_frames"]), (Some(1), &json!(3)));
@@ -52,8 +52,8 @@ fn lost_frames_are_told_with_status_1() {
     );
 }
 
-/// They are of lossy classes, or of a neighbour that does not obey: reported, but no failure of the
-/// restart.
+/// Such frames belong to lossy classes, or to a neighbour that does not obey pauses: they are reported, but the restart has
+/// not failed.
 #[test]
 fn frames_that_came_while_no_switch_was_there_are_told() {
     let run = daemon(0, 2).run(&["restart"]);
@@ -72,7 +72,7 @@ fn frames_that_came_while_no_switch_was_there_are_told() {
 }
 
 #[test]
-fn a_refusal_is_told_as_it_is() {
+fn a_refusal_is_printed_unchanged() {
     let error = json!({"error": "runs without a keeper"}).to_string();
     let daemon = FakeDaemon::new(&[
         ("/v1/restart", vec![Answer::Http(409, error)]),

@@ -42,7 +42,7 @@ fn routes_and_pins_are_tables() {
     );
     let printed = shown(&["--json", "route", "list"], "/v1/routes", &body);
     let mut printed: Value = serde_json::from_str(&printed).unwrap();
-    // An older daemon does not say so.
+    // An older daemon does not report it.
     assert_eq!(printed["suppress"], false);
     printed.as_object_mut().unwrap().remove("suppress");
     assert_eq!(printed, body);
@@ -71,7 +71,7 @@ fn one_route_has_its_buckets() {
 }
 
 #[test]
-fn a_change_is_sent_and_its_outcome_told() {
+fn a_change_is_sent_and_its_outcome_printed() {
     let route = "/v1/routes/02:00:00:00:00:01";
     for (arguments, method, path, body) in [
         (
@@ -124,7 +124,7 @@ fn a_change_is_sent_and_its_outcome_told() {
 }
 
 #[test]
-fn a_refusal_is_told_and_exits_with_1() {
+fn a_refusal_is_printed_and_exits_with_1() {
     let refusal = "{\"error\": \"port s9 is no member\"}".to_owned();
     let path = "/v1/routes/02:00:00:00:00:01/buckets/1";
     let daemon = FakeDaemon::new(&[(path, vec![Answer::Http(409, refusal)])]);

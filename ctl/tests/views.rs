@@ -1,4 +1,4 @@
-//! Each question to the daemon: tables as people see them, JSON as programs do.
+//! Requests to the daemon: tables for people, JSON for programs.
 
 use crate::support::{self, FakeDaemon, Run};
 use serde_json::{json, Value};
@@ -11,7 +11,7 @@ fn shown(arguments: &[&str], path: &str, body: &Value) -> String {
     run.stdout
 }
 
-/// `--json` prints the complete answer of the API, pretty.
+/// Asserts that `--json` prints the complete, formatted answer of the API.
 fn assert_json(arguments: &[&str], path: &str, body: &Value) {
     let mut with_json = vec!["--json"];
     with_json.extend(arguments);
@@ -68,7 +68,7 @@ fn status_is_a_list_of_facts() {
     assert_json(&["status"], "/v1/status", &status());
 }
 
-/// Liveness and readiness of a container are not health.
+/// A container's liveness and readiness differ from health.
 #[test]
 fn probes_ask_whether_the_switch_lives_and_forwards() {
     let with = |state: &str, verdict: &str, reasons: Value| {
@@ -185,7 +185,7 @@ fn idle_queues_are_shown_when_asked_for() {
 }
 
 #[test]
-fn pfc_tells_who_pauses_whom() {
+fn pfc_shows_who_pauses_whom() {
     let body = json!([{
         "port": "s2", "priority": 3, "ingress_bytes": 61_440, "xoff_bytes": 61_440,
         "xon_bytes": 53_248, "headroom_bytes": 65_536, "headroom_used_bytes_max": 1024,
@@ -279,7 +279,7 @@ fn levels_of_links_and_destinations() {
 }
 
 #[test]
-fn levels_say_what_there_is_nothing_of() {
+fn missing_levels_are_reported() {
     let of = |links: Value| {
         let body = json!({"links": links, "destinations": [], "left_out": 0});
         shown(&["levels"], "/v1/levels", &body)
@@ -342,7 +342,7 @@ fn neighbor(port: &str, name: Value, pfc: Value, mismatches: Value) -> Value {
 }
 
 #[test]
-fn neighbors_tell_what_does_not_fit() {
+fn neighbors_report_what_does_not_fit() {
     let body = json!([
         neighbor(
             "left",
@@ -371,7 +371,7 @@ fn neighbors_tell_what_does_not_fit() {
     assert_eq!(nobody, "no LLDP neighbours\n");
 }
 
-/// One port whose numbers add up, except for the changes of `change`.
+/// Returns one port whose accounts balance, except for the modifications by `change`.
 fn books(change: impl FnOnce(&mut Value)) -> Value {
     let mut body = json!({
         "ports": [{

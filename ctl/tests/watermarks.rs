@@ -82,7 +82,7 @@ fn telemetry_has_an_end_or_nothing_yet() {
 }
 
 #[test]
-fn a_clear_says_whose_and_where() {
+fn a_clear_sends_the_reader_and_the_ports() {
     for (words, body) in [
         (&["clear"][..], json!({"reader": "user", "ports": []})),
         (
@@ -106,7 +106,7 @@ fn a_clear_says_whose_and_where() {
     assert!(run.stderr.contains("at every interval"), "{}", run.stderr);
     let run = daemon.run(&["watermark", "clear", "--reader", "all"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    // It changes something.
+    // Clearing changes the switch.
     let run = daemon.run(&["--watch", "watermark", "clear"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }

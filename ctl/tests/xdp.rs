@@ -1,5 +1,5 @@
-//! The kernel side, end to end: a program of ours on a veth of the test's own, listed and detached
-//! by `switchctl` while its loader lives and after it is gone. Needs root.
+//! The kernel side, end to end: a program on the test's own veth, listed and detached by `switchctl` while its loader runs
+//! and after it has ended. Needs root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use weir_ebpf::{
     ensure_bpffs, remove_stale, unmount_bpffs, AttachMode, Fallback, PortProgram, PortSettings,
 };
 
-/// A veth pair and a run directory with a bpffs, removed again also when the test fails.
+/// A veth pair and a run directory with a bpffs, removed even if the test fails.
 struct Bench {
     device: String,
     run_dir: PathBuf,
@@ -111,7 +111,7 @@ fn status_tells_what_the_kernel_has() {
     assert_eq!(port["held_by"][0]["pid"], std::process::id());
     assert_eq!(port["problems"], Value::Array(Vec::new()));
 
-    // The same as another library says.
+    // The same as another library reports.
     let id = port["program"]["id"].as_u64().unwrap();
     let kernel = ProgInfoIter::default()
         .find(|program| u64::from(program.id) == id)
@@ -140,8 +140,7 @@ fn status_tells_what_the_kernel_has() {
 fn counters_are_summed_over_cpus() {
     let bench = Bench::new('b');
     let program = bench.attach(AttachMode::Generic);
-    // Frames that the kernel itself sends over the pair are counted as well: only priority 5 is
-    // ours.
+    // The kernel's own frames on the pair are counted as well; only priority 5 is the test's.
     let mut frame = vec![
         0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x81, 0, 0xa0, 0, 0x08, 0,
     ];
@@ -169,7 +168,7 @@ fn counters_are_summed_over_cpus() {
 fn what_a_dead_daemon_left_is_detached() {
     let bench = Bench::new('c');
     bench.leave_behind(AttachMode::Auto);
-    // Without a port: all without a holder.
+    // Without a port: all programs without a holder.
     let run = bench.xdp(&["detach"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(
@@ -208,7 +207,7 @@ fn pins_are_found_beside_the_socket_that_is_named() {
     let told = run(&["--socket", &text_of(&socket), "xdp", "status"]);
     assert!(told.stdout.contains("left"), "{}", told.stdout);
     drop(program);
-    // A socket that was forwarded from elsewhere says nothing of this machine.
+    // A forwarded socket has no relation to this machine's pins.
     let told = of_socket(Path::new("/nowhere/api.sock"));
     assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
     assert!(

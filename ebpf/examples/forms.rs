@@ -1,4 +1,5 @@
-//! Loads every form of the program as this build's compiler made it: `cargo xtask vm-test --kernel NAME --compilers` runs it in guests.
+//! Loads every form of the program as compiled by this build's compiler: `cargo xtask vm-test --kernel NAME --compilers`
+//! runs it in guests.
 
 use std::process::ExitCode;
 

@@ -9,16 +9,16 @@ use nix::sys::statfs::{statfs, FsType, BPF_FS_MAGIC};
 
 use crate::error::EbpfError;
 
-/// True when `path` is in a bpffs.
+/// Returns true if `path` is in a bpffs.
 pub fn is_bpffs(path: &Path) -> bool {
     statfs(path).is_ok_and(|stat| stat.filesystem_type() == FsType(BPF_FS_MAGIC.0))
 }
 
-/// Mounts a bpffs at `path`, which is made if need be; does nothing where one is mounted already.
+/// Mounts a bpffs at `path`, creating the directory if necessary; does nothing if one is mounted.
 ///
 /// # Errors
 ///
-/// When the directory cannot be made or the kernel refuses the mount (it takes CAP_SYS_ADMIN).
+/// When the directory cannot be created or the kernel refuses the mount, which requires CAP_SYS_ADMIN.
 pub fn ensure_bpffs(path: &Path) -> Result<(), EbpfError> {
     let failed = |source| EbpfError::Mount {
         path: path.to_owned(),
@@ -38,11 +38,11 @@ pub fn ensure_bpffs(path: &Path) -> Result<(), EbpfError> {
     .map_err(|errno| failed(errno.into()))
 }
 
-/// Unmounts the bpffs at `path` and removes the directory; does nothing where none is mounted.
+/// Unmounts the bpffs at `path` and removes the directory; does nothing if none is mounted.
 ///
 /// # Errors
 ///
-/// When the kernel refuses.
+/// The kernel's error.
 pub fn unmount_bpffs(path: &Path) -> Result<(), EbpfError> {
     if !is_bpffs(path) {
         return Ok(());
@@ -56,8 +56,8 @@ pub fn unmount_bpffs(path: &Path) -> Result<(), EbpfError> {
         })
 }
 
-/// Removes the pins of a killed daemon in `pin_dir`: the program is detached with its last
-/// reference. Returns true if there was anything.
+/// Removes the pins of a killed daemon in `pin_dir`, which detaches the program with its last reference. Returns true if
+/// there were any.
 ///
 /// # Errors
 ///

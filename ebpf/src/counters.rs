@@ -5,9 +5,9 @@ use weir_abi::{self as abi, FrameClass, Verdict};
 /// Frames and bytes of one (class, priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames seen.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, without FCS.
+    /// Length in bytes, without FCS.
     pub bytes: u64,
 }
 
@@ -23,7 +23,7 @@ impl ClassCounters {
         self.by_class[class as usize][usize::from(priority & 7)]
     }
 
-    /// Counts of one class, all priorities.
+    /// Returns the counts of one class over all priorities.
     pub fn of_class(&self, class: FrameClass) -> Traffic {
         self.by_class[class as usize]
             .iter()
@@ -60,7 +60,7 @@ pub struct VerdictCounters {
 }
 
 impl VerdictCounters {
-    /// Frames with this verdict.
+    /// Returns the number of frames with this verdict.
     pub fn get(&self, verdict: Verdict) -> u64 {
         self.frames[verdict as usize]
     }

@@ -1,9 +1,9 @@
-//! Errors of the kernel side, and their remedies.
+//! Errors of the kernel side, and remedies.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the program could not be loaded, attached or looked after.
+/// Reason for which the program could not be loaded, attached or maintained.
 #[derive(Debug, thiserror::Error)]
 pub enum EbpfError {
     /// The verifier refused a program.
@@ -25,10 +25,10 @@ pub enum EbpfError {
         kernel: String,
         /// The kernel's reason.
         why: String,
-        /// The remedy.
+        /// Remedy.
         remedy: &'static str,
     },
-    /// The kernel refused a program that asks its device for a frame's time of arrival.
+    /// The kernel refused a program that reads a frame's arrival time from its device.
     #[error("{0}; hardware-time needs a kernel (reference/kernels.md) and a driver that give XDP programs a frame's time: remove hardware-time from this port")]
     HardwareTime(Box<EbpfError>),
     /// A map could not be read or written.
@@ -40,12 +40,12 @@ pub enum EbpfError {
         source: libbpf_rs::Error,
     },
     /// Another program is attached.
-    #[error("device {ifindex} has an XDP program already; take it away with `switchctl xdp detach` or `ip link set dev DEVICE xdp off`")]
+    #[error("device {ifindex} already has an XDP program; remove it with `switchctl xdp detach` or `ip link set dev DEVICE xdp off`")]
     Busy {
         /// Index of the device.
         ifindex: u32,
     },
-    /// The device does not take the program.
+    /// The device refused the program.
     #[error("attaching the XDP program to device {ifindex} in {mode} mode: {source}")]
     Attach {
         /// Index of the device.
@@ -55,7 +55,7 @@ pub enum EbpfError {
         /// Error of the kernel.
         source: io::Error,
     },
-    /// A pin could not be made or removed.
+    /// A pin could not be created or removed.
     #[error("{}: {source}", path.display())]
     Pin {
         /// The pin or its directory.

@@ -1,11 +1,11 @@
-//! The program's flow hash, for callers that need a flow's member of a group in advance.
+//! The program's flow hash, for callers that must know a flow's group member in advance.
 
 use std::net::Ipv4Addr;
 
 const UDP: u32 = 17;
 
-/// Returns the program's hash of an unfragmented UDP datagram over IPv4, on this machine: like the
-/// program it reads words in the byte order of the host.
+/// Returns the program's hash of an unfragmented UDP datagram over IPv4 on this machine; like the program, it reads words in
+/// the host's byte order.
 pub fn udp_flow_hash(
     source: Ipv4Addr,
     destination: Ipv4Addr,

@@ -1,10 +1,9 @@
 //! Weir's XDP program and its loader.
 //!
-//! `src/bpf/weir_xdp.bpf.c` is the program, and `weir-abi` what it shares with userspace.
-//! [`PortProgram`] loads one instance for one port, attaches it by a BPF link and pins link and maps, so
-//! that a daemon that dies leaves something that can be found and taken away ([`remove_stale`]). With [`ExpressMaps`] programs
-//! forward what need not wait themselves.
-//! [`Meta`] reads the record that the program writes in front of each frame.
+//! `src/bpf/weir_xdp.bpf.c` is the program, and `weir-abi` its interface to userspace. [`PortProgram`] loads one instance
+//! for one port, attaches it by a BPF link, and pins link and maps, so that those of a killed daemon can be found and
+//! removed ([`remove_stale`]). With [`ExpressMaps`], programs themselves forward frames that need not queue. [`Meta`] parses
+//! the record in front of each frame.
 //!
 //! Design: docs/src/internals/design/devices.md.
 
@@ -41,5 +40,5 @@ pub use slots::{SlotShares, SlotWords};
 pub use test_run::TestRun;
 pub use weir_abi::{FrameClass, Verdict};
 
-/// Receive queues of one device that can have a socket.
+/// Maximum number of a device's receive queues with a socket.
 pub const QUEUES_MAX: u32 = weir_abi::WEIR_QUEUES_MAX;

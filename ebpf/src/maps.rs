@@ -1,4 +1,4 @@
-//! The maps that a port's program has for itself, and what of them is pinned.
+//! Maps of a single port's program, and which of them are pinned.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -15,12 +15,12 @@ pub(crate) struct PortMaps {
     pub(crate) settings: MapHandle,
     pub(crate) traffic: MapHandle,
     pub(crate) verdicts: MapHandle,
-    /// Where slots of RX rings are kept for frames with a credit. Not pinned: they are of no use to another switch.
+    /// Slots of RX rings reserved for frames with a credit. Not pinned, since another switch cannot use them.
     pub(crate) slots: Option<MapHandle>,
 }
 
 impl PortMaps {
-    /// Returns the maps pinned in this directory; `None` unless all are.
+    /// Returns the maps pinned in this directory; `None` unless all of them are.
     pub(crate) fn pinned(dir: &Path) -> Option<Self> {
         let map = |name| MapHandle::from_pinned_path(dir.join(name)).ok();
         Some(Self {

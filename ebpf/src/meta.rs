@@ -4,10 +4,10 @@ use std::mem::{offset_of, size_of};
 
 use weir_abi::{self as abi, weir_meta, FrameClass};
 
-/// Length in bytes of the record.
+/// Length of the record in bytes.
 pub const META_LENGTH: usize = size_of::<weir_meta>();
 
-/// Properties that the XDP program has read from a frame.
+/// Properties of a frame determined by the XDP program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Class of the frame.
@@ -16,26 +16,25 @@ pub struct Meta {
     pub priority: u8,
     /// TCI of the outermost VLAN tag, if tagged.
     pub vlan_tci: Option<u16>,
-    /// Equal for all frames of one flow.
+    /// Equal for all frames of a flow.
     pub flow_hash: u32,
-    /// Index of the device that received it.
+    /// Index of the receiving device.
     pub ifindex: u32,
-    /// When, on `CLOCK_MONOTONIC`, in nanoseconds.
+    /// Time of arrival on `CLOCK_MONOTONIC`, in nanoseconds.
     pub arrival_nanos: u64,
     /// Offset of the network header from the frame's first byte.
     pub l3_offset: u16,
-    /// True when an IPv4 header is at `l3_offset`.
+    /// True if an IPv4 header is at `l3_offset`.
     pub is_ipv4: bool,
-    /// True when an IPv6 header is at `l3_offset`.
+    /// True if an IPv6 header is at `l3_offset`.
     pub is_ipv6: bool,
-    /// True when its sender had a credit for it, and it took none of the slots that all other frames
-    /// share.
+    /// True if its sender had a credit for it, so that it used none of the shared slots.
     pub has_credit: bool,
-    /// When the device received it.
+    /// Time of arrival by the device's clock.
     pub hardware: HardwareTime,
 }
 
-/// When a device received a frame, by the device's own clock, as far as there is room for it in the record.
+/// Time of a frame's arrival by the device's own clock, as far as it fits into the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardwareTime {
     high: u16,
@@ -43,11 +42,10 @@ pub struct HardwareTime {
 }
 
 impl HardwareTime {
-    /// Number of the lowest bits of the clock's nanoseconds in the metadata: they wrap after 78
-    /// hours.
+    /// Number of the clock's low bits in the metadata, in nanoseconds; they wrap around after 78 hours.
     pub const BITS: u32 = 48;
 
-    /// Nanoseconds; `None` if the device has not set them, or the program does not request them.
+    /// Returns nanoseconds; `None` if the device has not set them, or the program does not request them.
     pub fn nanos(self) -> Option<u64> {
         let nanos = u64::from(self.high) << 32 | u64::from(self.low);
         (nanos != 0).then_some(nanos)
@@ -55,8 +53,7 @@ impl HardwareTime {
 }
 
 impl Meta {
-    /// Reads the record; `None` when magic, version, class or priority are not ours: then nothing in it
-    /// can be trusted.
+    /// Parses the record; `None` if magic, version, class or priority are invalid, since then none of it can be trusted.
     pub fn read(record: &[u8; META_LENGTH]) -> Option<Self> {
         let u16_at = |at: usize| u16::from_ne_bytes([record[at], record[at + 1]]);
         let u32_at = |at: usize| {
@@ -112,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_says_48_bits_or_nothing() {
+    fn a_device_reports_48_bits_or_nothing() {
         let mut record = [0u8; META_LENGTH];
         record[..2].copy_from_slice(&(abi::WEIR_ABI_MAGIC as u16).to_ne_bytes());
         record[2] = abi::WEIR_ABI_VERSION as u8;

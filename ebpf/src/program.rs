@@ -30,18 +30,18 @@ mod skeleton {
 
 const NAME: &str = "the XDP program";
 
-/// The kernel releases a link only after an RCU grace period: one whose last pin was removed, or
-/// that of a killed process whose pins were removed with their mount.
+/// Time for the kernel to release a link, which takes an RCU grace period, after its last pin was removed, or after its
+/// process was killed and its pins were removed with their mount.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
 
 /// Requested mode of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachMode {
-    /// Native, or generic where the driver has no XDP.
+    /// Native, or generic if the driver has no XDP.
     Auto,
     /// In the driver, or not at all.
     Native,
-    /// In the network stack, after the driver: slower, works with every device.
+    /// In the network stack, after the driver: slower, but works with every device.
     Generic,
 }
 
@@ -55,7 +55,7 @@ pub enum AttachedMode {
 }
 
 impl AttachedMode {
-    /// The name in JSON and messages.
+    /// Returns the name in JSON and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -75,22 +75,22 @@ impl AttachedMode {
 /// Optional parts of a port's program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras<'a> {
-    /// The express path, over maps that it shares with the programs of other ports.
+    /// The express path, over maps shared with the programs of other ports.
     pub express: Option<&'a ExpressMaps>,
-    /// It asks this device when it received each frame ([`HardwareTime`](crate::HardwareTime)). The program is good for no other device then,
-    /// and not in generic mode.
+    /// Reads the arrival time of each frame from this device ([`HardwareTime`](crate::HardwareTime)). The program then works
+    /// with this device only, and not in generic mode.
     pub hardware_time_of: Option<u32>,
-    /// It keeps slots of the RX rings for frames with a credit, by [`SlotWords`].
+    /// Reserves slots of the RX rings for frames with a credit, controlled by [`SlotWords`].
     pub keeps_slots: bool,
 }
 
-/// A loaded program with its maps. It stays attached for as long as this lives or its link is pinned.
+/// A loaded program with its maps. It stays attached as long as this value lives or its link is pinned.
 #[derive(Debug)]
 pub struct PortProgram {
     pub(crate) program: OwnedFd,
     maps: PortMaps,
-    /// Counts from before this owned the maps, or before a reset: programs count on meanwhile, so
-    /// that nothing is set to zero.
+    /// Counts from before this value owned the maps, or before a reset. Running programs keep counting, so counters cannot
+    /// be zeroed.
     before: Counted,
     shares_maps: bool,
     link: Option<OwnedFd>,
@@ -102,16 +102,17 @@ impl PortProgram {
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Refused`] by the verifier; [`EbpfError::Load`] when the kernel refuses for another reason.
+    /// [`EbpfError::Refused`] by the verifier; [`EbpfError::Load`] for other errors of the kernel.
     pub fn load(settings: &PortSettings) -> Result<Self, EbpfError> {
         Self::load_with(settings, &Extras::default())
     }
 
-    /// As [`load`](Self::load), with what not every port has.
+    /// Like [`load`](Self::load), with optional parts.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load); [`EbpfError::HardwareTime`] when the kernel or the device's driver has none.
+    /// Those of [`load`](Self::load), and [`EbpfError::HardwareTime`] when the kernel or the device's driver does not
+    /// support it.
     pub fn load_with(settings: &PortSettings, extras: &Extras<'_>) -> Result<Self, EbpfError> {
         let failed = |error| EbpfError::load(NAME, &error);
         let shared = extras.express;
@@ -198,7 +199,7 @@ impl PortProgram {
         Ok(port)
     }
 
-    /// Changes the settings; frames from now on follow them.
+    /// Changes the settings; they apply to later frames.
     ///
     /// # Errors
     ///
@@ -207,8 +208,7 @@ impl PortProgram {
         self.maps.set_settings(&settings.to_map_value())
     }
 
-    /// Frames of receive queue `queue` go to this AF_XDP socket. The kernel forgets it by itself when
-    /// the socket is closed.
+    /// Sends frames of receive queue `queue` to this AF_XDP socket. The kernel removes it when the socket is closed.
     ///
     /// # Errors
     ///
@@ -228,37 +228,36 @@ impl PortProgram {
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Map`] when they cannot be mapped.
+    /// [`EbpfError::Map`].
     pub fn slot_words(&self, queue: u32) -> Result<Option<SlotWords>, EbpfError> {
         let slots = self.maps.slots.as_ref();
         slots.map(|map| SlotWords::map(map, queue)).transpose()
     }
 
-    /// No frame goes to a socket any more: each gets the fallback, and is counted so. The kernel would forget a socket only once it is closed,
-    /// which takes its time.
+    /// Stops sending frames to sockets: the fallback applies, and is counted. The kernel itself would remove a socket only
+    /// when it is closed, which is slow.
     pub fn forget_sockets(&self) {
         for queue in 0..crate::QUEUES_MAX {
-            // Most queues have none.
+            // Most queues have no socket.
             let _ = self.maps.xsks.delete(&queue.to_ne_bytes());
         }
     }
 
-    /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; its contents are
-    /// removed) the link and the maps are pinned as `link`, `xsks`, `settings`, `traffic` and
-    /// `verdicts`.
+    /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; its contents are removed), the link and the
+    /// maps are pinned as `link`, `xsks`, `settings`, `traffic` and `verdicts`.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Busy`] when another program is there, [`EbpfError::Attach`] when the device
-    /// refuses, [`EbpfError::Pin`].
+    /// [`EbpfError::Busy`] when another program is attached, [`EbpfError::Attach`] when the device refuses,
+    /// [`EbpfError::Pin`].
     pub fn attach(
         &mut self,
         ifindex: u32,
         mode: AttachMode,
         pin_dir: Option<&Path>,
     ) -> Result<AttachedMode, EbpfError> {
-        // The switch before may have left its program attached. If it is this one, it stays; taking its link over spares the device two
-        // resets.
+        // The previous switch may have left its program attached. The same program stays; another one is replaced through
+        // its link. Both save the device two resets.
         if let Some(attached) = pin_dir.and_then(|dir| self.stay(dir, ifindex, mode)) {
             return Ok(attached);
         }
@@ -287,11 +286,11 @@ impl PortProgram {
         Ok(attached)
     }
 
-    /// Attaches the program in another mode than before; it is detached first. Sockets and counters stay.
+    /// Detaches the program and attaches it in another mode. Keeps sockets and counters.
     ///
     /// # Errors
     ///
-    /// As [`attach`](Self::attach); it may be detached then.
+    /// Those of [`attach`](Self::attach); the program may then be detached.
     pub fn attach_again(&mut self, ifindex: u32, mode: AttachedMode) -> Result<(), EbpfError> {
         self.unlink();
         let link = self.link_within(ifindex, mode)?;
@@ -303,8 +302,8 @@ impl PortProgram {
         Ok(())
     }
 
-    /// Unlinks at once: by itself a link would be removed only some time after its pin. A failure
-    /// here (the device is gone, say) is left to that.
+    /// Unlinks at once; otherwise a link is removed some time after its pin. A failure, for example because the device is
+    /// gone, leaves it to that.
     fn unlink(&mut self) {
         if let Some(link) = self.link.take() {
             // SAFETY: a system call on a descriptor that lives until the end of this block.
@@ -312,7 +311,7 @@ impl PortProgram {
         }
     }
 
-    /// Takes the pins away and detaches the program.
+    /// Removes the pins and detaches the program.
     ///
     /// # Errors
     ///
@@ -325,7 +324,7 @@ impl PortProgram {
         Ok(())
     }
 
-    /// Frames and bytes that the program saw, by class and priority.
+    /// Returns the frames and bytes that the program saw, by class and priority.
     ///
     /// # Errors
     ///
@@ -334,7 +333,7 @@ impl PortProgram {
         Ok(self.maps.class_counters()?.since(&self.before.traffic))
     }
 
-    /// Frames by what became of them.
+    /// Returns the frames by verdict.
     ///
     /// # Errors
     ///
@@ -365,9 +364,8 @@ impl PortProgram {
         }
     }
 
-    /// Adopts the attached program and its maps, if a pinned link has attached the same to this
-    /// device as `mode` asks: nothing of the device changes then. Only where maps are a port's own,
-    /// and all are pinned.
+    /// Adopts the attached program and its maps, if a pinned link has attached the same program to this device in `mode`;
+    /// the device is then unchanged. Only if the maps belong to one port and are all pinned.
     fn stay(&mut self, dir: &Path, ifindex: u32, mode: AttachMode) -> Option<AttachedMode> {
         let (link, attached) = pinned_link(dir, ifindex, mode)?;
         let program = twin::by_number(link_info(link.as_fd())?.prog_id)?;
@@ -387,8 +385,8 @@ impl PortProgram {
         Some(attached)
     }
 
-    /// Replaces the program that a pinned link has attached to this device, if it is attached in
-    /// `mode`. `None` if it is not, or the kernel refuses: then it is attached as usual.
+    /// Replaces the program that a pinned link has attached to this device in `mode`. Returns `None` if there is none, or
+    /// the kernel refuses; then the program is attached as usual.
     fn take_over(
         &self,
         dir: &Path,
@@ -397,7 +395,7 @@ impl PortProgram {
     ) -> Option<(OwnedFd, AttachedMode)> {
         let (link, attached) = pinned_link(dir, ifindex, mode)?;
         let (link_fd, program) = (link.as_raw_fd(), self.program.as_raw_fd());
-        // SAFETY: both descriptors live through the call, and there are no options.
+        // SAFETY: both descriptors outlive the call, and there are no options.
         let result = unsafe { libbpf_sys::bpf_link_update(link_fd, program, std::ptr::null()) };
         (result == 0).then_some((link, attached))
     }
@@ -408,8 +406,7 @@ impl PortProgram {
             flags: mode.flags(),
             ..Default::default()
         };
-        // SAFETY: the program's descriptor is open, the options live through the call and say their
-        // own size.
+        // SAFETY: the program's descriptor is open, and the options outlive the call and contain their own size.
         let fd = unsafe {
             libbpf_sys::bpf_link_create(
                 self.program.as_raw_fd(),
@@ -419,12 +416,12 @@ impl PortProgram {
             )
         };
         if fd >= 0 {
-            // SAFETY: the kernel just gave us this descriptor; nobody else knows it.
+            // SAFETY: the kernel has just returned this descriptor, which has no other owner.
             return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
         }
         let source = io::Error::from_raw_os_error(-fd);
         Err(match source.raw_os_error() {
-            // EEXIST: in another mode.
+            // EEXIST: attached in another mode.
             Some(code) if [Errno::EBUSY as i32, Errno::EEXIST as i32].contains(&code) => {
                 EbpfError::Busy { ifindex }
             }
@@ -456,7 +453,7 @@ fn pin_one(path: &Path, fd: BorrowedFd<'_>) -> Result<(), EbpfError> {
     };
     let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
         .map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
-    // SAFETY: the descriptor is open and the path a C string; the kernel keeps neither.
+    // SAFETY: the descriptor is open and the path is a C string; the kernel keeps neither.
     let result = unsafe { libbpf_sys::bpf_obj_pin(fd.as_raw_fd(), name.as_ptr()) };
     if result < 0 {
         return Err(failed(io::Error::from_raw_os_error(-result)));
@@ -468,16 +465,16 @@ fn pinned(path: &Path) -> Option<OwnedFd> {
     let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
     // SAFETY: the path is a C string that outlives the call.
     let fd = unsafe { libbpf_sys::bpf_obj_get(name.as_ptr()) };
-    // SAFETY: the kernel just gave us this descriptor; nobody else knows it.
+    // SAFETY: the kernel has just returned this descriptor, which has no other owner.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The index of the device that the link pinned in `pin_dir` has a program attached to.
+/// Returns the index of the device to which the link pinned in `pin_dir` has attached a program.
 pub fn pinned_device(pin_dir: &Path) -> Option<u32> {
     link_device(pinned(&pin_dir.join("link"))?.as_fd())
 }
 
-/// Returns the link pinned in `pin_dir`, if it has a program attached to this device in `mode`.
+/// Returns the link pinned in `pin_dir`, if it has attached a program to this device in `mode`.
 fn pinned_link(pin_dir: &Path, ifindex: u32, mode: AttachMode) -> Option<(OwnedFd, AttachedMode)> {
     let link = pinned(&pin_dir.join("link"))?;
     let attached = attached_mode(ifindex)?;
@@ -490,14 +487,14 @@ fn pinned_link(pin_dir: &Path, ifindex: u32, mode: AttachMode) -> Option<(OwnedF
 
 /// Returns the device that an XDP link is attached to; zero when it is gone.
 fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
-    // SAFETY: the kernel has filled in what belongs to this type; any bytes are an integer.
+    // SAFETY: the kernel has filled in the fields of this type; any bytes are a valid integer.
     Some(unsafe { link_info(link)?.__bindgen_anon_1.xdp.ifindex })
 }
 
 fn link_info(link: BorrowedFd<'_>) -> Option<libbpf_sys::bpf_link_info> {
     let mut info = libbpf_sys::bpf_link_info::default();
     let mut length = size_of_val(&info) as u32;
-    // SAFETY: the descriptor is open, and there is room for as much as `length` says.
+    // SAFETY: the descriptor is open, and the buffer has `length` bytes.
     let result = unsafe {
         libbpf_sys::bpf_link_get_info_by_fd(link.as_raw_fd(), &raw mut info, &raw mut length)
     };

@@ -7,21 +7,21 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 
-/// A packet socket that receives nothing and keeps one device promiscuous. The kernel undoes it when the
-/// socket is closed, also when the process is killed.
+/// A packet socket that receives nothing and keeps one device promiscuous. The kernel reverts this when the socket is
+/// closed, even if the process is killed.
 #[derive(Debug)]
 pub struct Promiscuous {
     _socket: OwnedFd,
 }
 
 impl Promiscuous {
-    /// The device with this index, in the calling thread's network namespace.
+    /// Opens a socket for the device with this index, in the calling thread's network namespace.
     ///
     /// # Errors
     ///
-    /// Without CAP_NET_RAW, or such a device.
+    /// Without CAP_NET_RAW, or without such a device.
     pub fn new(ifindex: u32) -> io::Result<Self> {
-        // Without a protocol: nothing is received.
+        // Without a protocol nothing is received.
         let family = AddressFamily::Packet;
         let socket = socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?;
         let request = libc::packet_mreq {
@@ -30,7 +30,7 @@ impl Promiscuous {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        // SAFETY: the value is valid for the call and of the size that is given.
+        // SAFETY: the value is valid for the call and of the given size.
         let result = unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),

@@ -1,40 +1,40 @@
-//! One port's settings, as the program reads them.
+//! Settings of one port, in the program's format.
 
 use weir_abi as abi;
 
-/// Field from which a frame's priority is taken. Without one the port's default counts.
+/// Fields that determine a frame's priority. Without any the port's default applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Trust {
     /// The PCP of the outermost VLAN tag.
     pub pcp: bool,
-    /// The DSCP of an IP header; the PCP counts before it.
+    /// The DSCP of an IP header; the PCP takes precedence.
     pub dscp: bool,
 }
 
 /// Fate of a frame whose queue has no socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// The kernel gets it.
+    /// Passed to the kernel.
     Pass,
-    /// It is dropped.
+    /// Dropped.
     Drop,
 }
 
 /// Receiver of LLDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lldp {
-    /// The kernel, whatever the fallback: agents receive it by packet sockets.
+    /// The kernel, regardless of the fallback: agents receive it through packet sockets.
     Kernel,
-    /// The queue's socket, as any other frame.
+    /// The queue's socket, as for any other frame.
     Socket,
 }
 
 /// One port's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSettings {
-    /// Priority of a frame that names none, 0 to 7.
+    /// Priority of a frame without a trusted field, 0 to 7.
     pub default_priority: u8,
-    /// Field from which a frame's priority is taken.
+    /// Fields that determine a frame's priority.
     pub trust: Trust,
     /// Fate of a frame whose queue has no socket.
     pub fallback: Fallback,
@@ -44,16 +44,16 @@ pub struct PortSettings {
     pub pcp_to_priority: [u8; abi::WEIR_PRIORITIES as usize],
     /// Priority by DSCP.
     pub dscp_to_priority: [u8; abi::WEIR_DSCPS as usize],
-    /// A frame of at least this length is a part of one that the driver has cut: it is dropped with
-    /// the next. Zero for never.
+    /// A frame of at least this length is a part of one that the driver has cut, and is dropped with the next. Zero for
+    /// never.
     pub cut_length: u16,
-    /// Number of the port, for the words that programs share.
+    /// Number of the port, for the words shared by programs.
     pub port: u8,
 }
 
 impl Default for PortSettings {
-    /// PCP is the priority; DSCP is ignored; frames without a socket go to the kernel, and LLDP
-    /// does.
+    /// Returns settings in which PCP is the priority, DSCP is ignored, and LLDP and frames without a socket go to the
+    /// kernel.
     fn default() -> Self {
         Self {
             default_priority: 0,
@@ -73,7 +73,6 @@ impl Default for PortSettings {
 }
 
 impl PortSettings {
-    /// Returns the map value, byte for byte.
     pub(crate) fn to_map_value(self) -> Vec<u8> {
         let trust = [
             (self.trust.pcp, abi::WEIR_TRUST_PCP),
@@ -90,7 +89,7 @@ impl PortSettings {
             Lldp::Kernel => abi::WEIR_LLDP_KERNEL,
             Lldp::Socket => abi::WEIR_LLDP_SOCKET,
         };
-        // The order of struct weir_settings: single bytes, then the length and what is reserved.
+        // The order of struct weir_settings: single bytes, then the length and the reserved bytes.
         let mut value = vec![self.default_priority, trust, fallback as u8, lldp as u8];
         value.extend(self.pcp_to_priority);
         value.extend(self.dscp_to_priority);

@@ -1,4 +1,5 @@
-//! The words by which a program and the loop share the slots of a queue's RX ring, where some are kept for frames with a credit.
+//! Words with which a program and the loop share the slots of a queue's RX ring, if some are reserved for frames with a
+//! credit.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +16,7 @@ pub struct SlotWords {
     at: usize,
 }
 
-/// How frames without a credit share the slots that they may take.
+/// Shares of the slots that frames without a credit may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotShares {
     /// Slots that data frames leave to control frames.
@@ -24,11 +25,11 @@ pub struct SlotShares {
     pub kept_from_lossy: u64,
     /// Priorities of lossless classes, one bit for each.
     pub lossless: u8,
-    /// Bytes of a frame in one slot; zero where every frame takes one.
+    /// Bytes of a frame in one slot; zero if every frame takes one.
     pub part_bytes: u64,
 }
 
-// Places of the words, in words: see weir_abi.h.
+// Offsets in words; see weir_abi.h.
 const SLOTS: usize = size_of::<abi::weir_slots>() / 8;
 const BEGUN: usize = 0;
 const ENTERED: usize = 1;
@@ -49,7 +50,7 @@ impl SlotWords {
         })
     }
 
-    /// Sets the shares. Until a [limit](Self::raise_limit) is set, no frame without a credit enters.
+    /// Sets the shares. Until a [limit](Self::raise_limit) is set, no frame without a credit is admitted.
     pub fn set_shares(&self, shares: SlotShares) {
         let set = |place, value| self.store(place, value, Ordering::Relaxed);
         set(KEPT_FROM_LOSSLESS, shares.kept_from_lossless);
@@ -58,7 +59,7 @@ impl SlotWords {
         set(PART_BYTES, shares.part_bytes);
     }
 
-    /// Frames of these priorities have a credit from now on, one bit for each. Frames on their way keep their mark.
+    /// Sets the priorities whose frames have a credit, one bit for each. Frames in flight keep their mark.
     pub fn set_credited(&self, priorities: u8) {
         self.store(CREDITED, priorities.into(), Ordering::Release);
     }
@@ -68,18 +69,18 @@ impl SlotWords {
         self.store(LIMIT, limit, Ordering::Release);
     }
 
-    /// Slots that frames without a credit have taken since the start.
+    /// Returns the slots taken by frames without a credit since the start.
     pub fn entered(&self) -> u64 {
         self.load(ENTERED)
     }
 
-    /// Frames that the program has begun to hand to the socket since the start. Read after [`entered`](Self::entered), it has
-    /// all of those.
+    /// Returns the number of frames that the program has begun to pass to the socket since the start. If read after
+    /// [`entered`](Self::entered), it includes all of those.
     pub fn begun(&self) -> u64 {
         self.load(BEGUN)
     }
 
-    /// Frames of those that were not handed to the socket.
+    /// Returns the number of these frames that were not passed to the socket.
     pub fn returned(&self) -> u64 {
         self.load(RETURNED)
     }

@@ -1,4 +1,4 @@
-//! Running a program on one frame without any device.
+//! Runs a program on one frame without a device.
 
 use std::os::fd::AsRawFd;
 
@@ -12,16 +12,15 @@ use crate::program::PortProgram;
 pub struct TestRun {
     /// The XDP action.
     pub action: u32,
-    /// The metadata in front of the frame, empty when the program wrote none.
+    /// Metadata in front of the frame; empty if the program wrote none.
     pub meta: Vec<u8>,
     /// The frame.
     pub data: Vec<u8>,
 }
 
 impl PortProgram {
-    /// Runs the program on `count` copies of one frame, as if the device had received them in
-    /// batches of 64, and makes the kernel apply the verdicts: redirected frames leave. Runs on the
-    /// caller's processor.
+    /// Runs the program on `count` copies of one frame, as if the device had received them in batches of 64, and makes the
+    /// kernel apply the verdicts, so that redirected frames are sent. Runs on the caller's CPU.
     ///
     /// # Errors
     ///
@@ -40,7 +39,7 @@ impl PortProgram {
             batch_size: 64,
             ..Default::default()
         };
-        // SAFETY: every pointer is that of a buffer that outlives the call, with its own length.
+        // SAFETY: every pointer refers to a buffer that outlives the call, and is passed with its length.
         let result =
             unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &mut options) };
         match result {
@@ -51,7 +50,7 @@ impl PortProgram {
         }
     }
 
-    /// Runs the program on one frame without any device. The kernel wants at least 14 bytes.
+    /// Runs the program on one frame without a device. The kernel requires at least 14 bytes.
     ///
     /// # Errors
     ///
@@ -78,7 +77,7 @@ impl PortProgram {
             ctx_size_out: size_of_val(&context_out) as u32,
             ..Default::default()
         };
-        // SAFETY: every pointer is that of a buffer that outlives the call, with its own length.
+        // SAFETY: every pointer refers to a buffer that outlives the call, and is passed with its length.
         let result =
             unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &mut options) };
         if result < 0 {

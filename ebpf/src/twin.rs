@@ -1,5 +1,5 @@
-//! Comparison of two loaded programs: if they are equal, the attached one can stay when its switch
-//! is replaced. To replace it costs a grace period of the kernel.
+//! Compares two loaded programs: if they are equal, the attached one can stay when its switch is replaced. Replacing it
+//! would cost a grace period of the kernel.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -7,12 +7,12 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapInfo, MapType};
 
-/// Maximum number of a program's maps here, including all those of the express path.
+/// Maximum number of maps of a program, including all those of the express path.
 const MAPS_MAX: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct Identity {
-    /// A hash of its instructions, in which maps have no numbers.
+    /// Hash of its instructions, independent of map IDs.
     tag: [u8; 8],
     kind: u32,
     map_ids: Vec<u32>,
@@ -28,7 +28,7 @@ impl Identity {
             ..Default::default()
         };
         let mut length = size_of_val(&info) as u32;
-        // SAFETY: the descriptor is open, there is room for as much as `length` says, and for as many numbers as `nr_map_ids` does.
+        // SAFETY: the descriptor is open, and the buffers have `length` bytes and `nr_map_ids` entries.
         let result = unsafe {
             libbpf_sys::bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut length)
         };
@@ -48,8 +48,7 @@ impl Identity {
         maps.iter().all(|map| self.map_ids.contains(map))
     }
 
-    /// Returns true if the other program is equal to this one, each with maps of its own:
-    /// instructions, constants, and the kinds of maps.
+    /// Returns true if the other program has the same instructions, constants and kinds of maps, but different maps.
     pub(crate) fn is_twin_of(&self, other: &Self) -> bool {
         if (self.tag, self.kind) != (other.tag, other.kind) {
             return false;
@@ -71,16 +70,16 @@ struct Shape {
     value_size: u32,
     max_entries: u32,
     flags: u32,
-    /// Contents of a read-only map: the program was loaded with them.
+    /// Contents of a read-only map, fixed when the program was loaded.
     constants: Option<Vec<u8>>,
 }
 
 impl Shape {
-    /// With the map's name.
+    /// Returns the map and its name.
     fn of(id: u32) -> Option<(String, Self)> {
         let map = MapHandle::from_map_id(id).ok()?;
         let MapInfo { info } = map.info().ok()?;
-        // The kernel also sets the flag for maps of devices.
+        // The kernel also sets the flag for device maps.
         let is_constant =
             map.map_type() == MapType::Array && info.map_flags & libbpf_sys::BPF_F_RDONLY_PROG != 0;
         let constants = match is_constant {
@@ -102,6 +101,6 @@ impl Shape {
 pub(crate) fn by_number(id: u32) -> Option<OwnedFd> {
     // SAFETY: a system call without pointers.
     let fd = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) };
-    // SAFETY: the kernel just gave us this descriptor; nobody else knows it.
+    // SAFETY: the kernel has just returned this descriptor, which has no other owner.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }

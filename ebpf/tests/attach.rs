@@ -1,4 +1,4 @@
-//! Attaching to a real device, pinning, and cleaning up after a process that died. Needs root.
+//! Attaching to a real device, pinning, and cleaning up after a killed process. Needs root.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use weir_ebpf::{
     ExpressMaps, Extras, Fallback, FrameClass, PortProgram, PortSettings, Verdict,
 };
 
-/// A veth pair and a bpffs of the test's own, removed also when the test fails.
+/// The test's own veth pair and bpffs, removed even if the test fails.
 struct Bench {
     device: String,
     root: PathBuf,
@@ -102,7 +102,7 @@ fn generic_mode_can_be_asked_for() {
     assert_eq!(mode, AttachedMode::Generic);
     assert!(bench.has_program());
     drop(program);
-    // The kernel lets go of a closed link when it has time for it.
+    // The kernel releases a closed link some time later.
     let limit = Instant::now() + Duration::from_secs(60);
     while bench.has_program() {
         assert!(
@@ -113,7 +113,7 @@ fn generic_mode_can_be_asked_for() {
     }
 }
 
-/// Loads a program that records the time of arrival by its device.
+/// Loads a program that records the device's arrival time.
 fn load_for(ifindex: u32) -> Result<PortProgram, EbpfError> {
     let extras = Extras {
         hardware_time_of: Some(ifindex),
@@ -140,7 +140,7 @@ fn a_program_that_asks_its_device_is_good_for_no_other() {
     let mode = program.attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()));
     assert_eq!(mode.unwrap(), AttachedMode::Native);
 
-    // One without requests replaces it without a gap, and back.
+    // A program without the request replaces it without a gap, and vice versa.
     let mut plain = PortProgram::load(&PortSettings::default()).unwrap();
     plain
         .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))
@@ -182,7 +182,7 @@ fn what_a_dead_process_left_is_taken_away() {
     assert!(!remove_stale(&bench.pins()).unwrap(), "nothing is left");
 }
 
-/// Number of the link to a device that this process has open.
+/// Returns the ID of the link to a device that this process has open.
 fn link_number(ifindex: u32) -> Option<String> {
     let files = std::fs::read_dir("/proc/self/fdinfo").unwrap();
     let texts = files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
@@ -197,7 +197,7 @@ fn link_number(ifindex: u32) -> Option<String> {
     texts.filter(has).find_map(number)
 }
 
-/// Returns the number of the attached program, as ip(8) prints it.
+/// Returns the ID of the attached program, as printed by ip(8).
 fn program_number(bench: &Bench) -> String {
     let output = Command::new("ip")
         .args(["-details", "link", "show", &bench.device])
@@ -210,11 +210,11 @@ fn program_number(bench: &Bench) -> String {
     format!("{} {}", words[at + 1], words[at + 2])
 }
 
-/// A frame whose fate is up to the fallback.
+/// A frame to which the fallback applies.
 const FRAME: [u8; 60] = [2; 60];
 
-/// To replace it would take a grace period, while neighbours wait. Its settings are the new
-/// owner's, and the old owner's counts are not.
+/// Replacing it would take a grace period while neighbours wait. It gets the new owner's settings, and the old owner's
+/// counts are excluded.
 #[test]
 #[ignore = "needs root"]
 fn the_same_program_stays_with_its_maps() {
@@ -241,7 +241,7 @@ fn the_same_program_stays_with_its_maps() {
     assert_eq!(second.verdict_counters().unwrap(), Default::default());
     assert_eq!(second.class_counters().unwrap(), Default::default());
     second.test_run(&FRAME).unwrap();
-    // The program that runs and its settings: both are the same by now.
+    // The running program and its settings, which are the same by now.
     first.test_run(&FRAME).unwrap();
     let passed = |program: &PortProgram| program.verdict_counters().unwrap().get(Verdict::Passed);
     assert_eq!((passed(&first), passed(&second)), (2, 2));
@@ -298,8 +298,7 @@ fn another_program_is_replaced() {
     assert!(!bench.has_program());
 }
 
-/// A process was killed after it had attached its program, and before it had pinned the program's
-/// maps.
+/// State of a process killed after attaching its program and before pinning the maps.
 #[test]
 #[ignore = "needs root"]
 fn a_program_whose_maps_are_not_pinned_is_replaced() {

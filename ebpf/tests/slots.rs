@@ -1,4 +1,4 @@
-//! Slots of an RX ring that are kept for frames with a credit. Needs root.
+//! RX ring slots reserved for frames with a credit. Needs root.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -9,7 +9,7 @@ use crate::verdicts::{ethernet, socket, tagged, MAC_CONTROL, XDP_DROP, XDP_REDIR
 const LOSSY: u16 = 0;
 const LOSSLESS: u16 = 3;
 const PAID: u16 = 5;
-/// Slots in all; 2 for control frames alone, 4 that lossy frames leave to others.
+/// Number of slots: 2 for control frames only, and 4 that lossy frames leave to others.
 const SLOTS: u64 = 10;
 
 struct Port {
@@ -42,7 +42,7 @@ impl Port {
         }
     }
 
-    /// Sends frames until one is dropped, at most this many; returns how many had a slot.
+    /// Sends frames until one is dropped, at most `most`; returns the number that had a slot.
     fn send(&self, frame: &[u8], most: u64) -> u64 {
         for sent in 0..most {
             let run = self.program.test_run(frame).unwrap();
@@ -105,7 +105,7 @@ fn a_long_frame_takes_a_slot_for_each_part() {
     assert_eq!(port.send(&data(LOSSLESS), 100), 2);
 }
 
-/// Without a socket it goes where the port's fallback says, and takes no slot.
+/// Without a socket the port's fallback applies, and no slot is taken.
 #[test]
 #[ignore = "needs root"]
 fn a_frame_without_a_socket_takes_no_slot() {

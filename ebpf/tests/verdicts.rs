@@ -1,4 +1,4 @@
-//! Packet in; verdict, metadata and counters out, by BPF_PROG_TEST_RUN. Needs root.
+//! Frame in; verdict, metadata and counters out, with BPF_PROG_TEST_RUN. Needs root.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -20,10 +20,9 @@ fn load(settings: &PortSettings) -> PortProgram {
     PortProgram::load(settings).expect("these tests need root (CAP_BPF, CAP_NET_ADMIN)")
 }
 
-/// Opens an AF_XDP socket that is bound to nothing: enough for an entry of the XSKMAP in a test
-/// run.
+/// Opens an unbound AF_XDP socket, which suffices for an entry of the XSKMAP in a test run.
 pub(crate) fn socket() -> OwnedFd {
-    // The kernel takes only sockets with an RX ring into the map, so a real one is bound on loopback.
+    // The map accepts only sockets with an RX ring, so a real one is bound on loopback.
     unbound::socket_with_rx_ring()
 }
 
@@ -41,7 +40,7 @@ mod unbound {
 
     pub fn socket_with_rx_ring() -> OwnedFd {
         const SOCK_RAW: i32 = 3;
-        // SAFETY: plain system calls with values that live through them.
+        // SAFETY: plain system calls with values that outlive them.
         unsafe {
             let fd = socket(AF_XDP, SOCK_RAW, 0);
             assert!(fd >= 0, "{}", std::io::Error::last_os_error());
@@ -142,7 +141,7 @@ fn classes_by_ethertype_and_address() {
             FrameClass::Data,
         ),
         (ethernet(HOST, 0x0806, &[0; 28]), FrameClass::Data),
-        // control protocols are never tagged: such a frame is a station's data
+        // control protocols are never tagged: such a frame is a host's data
         (tagged(&[(0x8100, 0)], 0x8808, &[1, 1]), FrameClass::Data),
         (tagged(&[(0x8100, 0)], 0x88cc, &[0; 46]), FrameClass::Data),
     ];
@@ -247,7 +246,7 @@ fn the_flow_hash_follows_the_five_tuple() {
     let packet = ipv4(0, UDP, 0, &ports(1000, 2000));
     let address = |at: usize| <[u8; 4]>::try_from(&packet[at..at + 4]).unwrap().into();
     assert_eq!(base, udp_flow_hash(address(12), address(16), 1000, 2000));
-    // all fragments of a packet hash alike, though only the first one has the ports
+    // all fragments of a packet have the same hash, though only the first has the ports
     let first = hash(&ipv4(0, UDP, 0x2000, &ports(1000, 2000)));
     let second = hash(&ipv4(0, UDP, 0x00b9, &ports(7, 8)));
     assert_eq!(first, second);
@@ -321,8 +320,7 @@ fn without_a_socket_the_fallback_decides() {
     }
 }
 
-/// A full buffer, and the one after it, are parts of a frame that a driver has cut, whatever
-/// headers they seem to have.
+/// A full buffer and the following one are parts of a frame that a driver has cut, whatever headers they seem to have.
 #[test]
 #[ignore = "needs root"]
 fn parts_of_a_cut_frame_are_dropped() {
@@ -417,7 +415,7 @@ fn frames_and_bytes_are_counted_by_class_and_priority() {
 
 #[test]
 #[ignore = "needs root"]
-fn the_record_says_when_and_where() {
+fn the_record_contains_time_and_place() {
     let port = Port::new(&PortSettings::default());
     let frame = ethernet(HOST, 0x0806, &[0; 46]);
     let (one, two) = (port.meta(&frame), port.meta(&frame));

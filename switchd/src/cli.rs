@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Parser;
 use weir_output::manual::Manual;
 
-/// Exit status when all went well.
+/// Exit status of success.
 pub const EXIT_OK: u8 = 0;
 /// Exit status when the daemon could not start or failed while running.
 pub const EXIT_FAILURE: u8 = 1;
@@ -14,13 +14,13 @@ pub const EXIT_FAILURE: u8 = 1;
 pub const EXIT_CONFIG: u8 = 2;
 /// Exit status when another daemon holds the run directory or a device.
 pub const EXIT_IN_USE: u8 = 3;
-/// Exit status when a second signal cut the draining short.
+/// Exit status when a second signal interrupted draining.
 pub const EXIT_CUT_SHORT: u8 = 4;
 
-/// Exit status by which the switch requests its restart from the keeper.
+/// Exit status that requests a restart from the keeper.
 pub const EXIT_AGAIN: u8 = 5;
 
-/// Additional text of the manual page beside the command line.
+/// Text of the manual page in addition to the command line.
 pub const MANUAL: Manual = Manual {
     section: "8",
     files: &[
@@ -63,9 +63,9 @@ pub struct Cli {
     )]
     pub config: PathBuf,
 
-    /// Where there is no configuration file, make one (/run/weir/container.toml): ports eth1, eth2 and so on, which may
-    /// appear later, as many as WEIR_PORTS or CLAB_INTFS of the environment say; WEIR_RATE and WEIR_MTU. What the OCI image
-    /// starts with.
+    /// If the configuration file is missing, create it (/run/weir/container.toml) with ports eth1, eth2 and so on, which may
+    /// appear later. Environment variables: WEIR_PORTS or CLAB_INTFS (number of ports), WEIR_RATE and WEIR_MTU. The OCI
+    /// image starts with this.
     #[arg(long)]
     pub container: bool,
 
@@ -83,20 +83,22 @@ pub struct Cli {
     #[arg(long, conflicts_with_all = ["check", "prepare"])]
     pub keeper: bool,
 
-    /// Standard input leads to a keeper, which has started this process.
+    /// Standard input is connected to the keeper that started this process.
     #[arg(long, hide = true, value_name = "WHEN", conflicts_with = "keeper")]
     pub kept: Option<Kept>,
 
-    /// The text of the configuration, in the place of what the configuration file has: how a keeper starts what ran before.
+    /// Read the configuration from this file instead of the configuration file; used by a keeper to start the previous
+    /// configuration.
     #[arg(long, hide = true, value_name = "FILE", requires = "kept")]
     pub in_force: Option<PathBuf>,
 
-    /// Try this device of the configuration against a neighbour that reflects, in the place of a switch, and print what was
-    /// found in JSON: what `switchctl doctor --loop` does.
+    /// Test this device of the configuration against a neighbour that reflects frames, instead of running a switch, and
+    /// print the findings as JSON; used by `switchctl doctor --loop`.
     #[arg(long = "loop", hide = true, value_name = "DEVICE", conflicts_with_all = ["check", "prepare", "keeper", "kept"])]
     pub trial: Option<String>,
 
-    /// Load every form of the XDP program, unload it again, and print in JSON which this kernel refuses: for `switchctl doctor`.
+    /// Load every form of the XDP program, unload it again, and print as JSON which ones this kernel refuses; used by
+    /// `switchctl doctor`.
     #[arg(long, hide = true, exclusive = true)]
     pub try_programs: bool,
 
@@ -104,12 +106,12 @@ pub struct Cli {
     #[arg(long)]
     pub force: bool,
 
-    /// Wait for a word on standard input, and then take away the BPF file system of this run directory, with the directory: the
-    /// switch itself may not.
+    /// Wait for a line on standard input, and then remove this run directory and its BPF file system, which the switch
+    /// itself may not do.
     #[arg(long, hide = true, value_name = "DIRECTORY", exclusive = true)]
     pub finish: Option<PathBuf>,
 
-    /// How long that may take.
+    /// Time limit of the test.
     #[arg(long, hide = true, value_name = "TIME", default_value = "2min", value_parser = parse_time)]
     pub loop_limit: Duration,
 
@@ -127,19 +129,19 @@ pub struct Cli {
     pub drain_timeout: Duration,
 }
 
-/// Which of its keeper's switches a process is.
+/// Role of a process among its keeper's switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kept {
-    /// The first: nobody has been here before.
+    /// The first switch; there was none before.
     First,
-    /// It stands where another one stood, and its neighbours are held.
+    /// Replaces an earlier switch; the neighbours are paused.
     Again,
-    /// As `Again`, but the other one stands there still: it makes ready and waits for the keeper's word.
+    /// Like `Again`, but the earlier switch still runs: this one prepares and waits for the keeper's go-ahead.
     Next,
 }
 
 impl Kept {
-    /// On the command line.
+    /// Returns the name used on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_tells_every_exit_status() {
+    fn the_help_lists_every_exit_status() {
         let help = Cli::command().render_long_help().to_string();
         for status in [
             EXIT_AGAIN,

@@ -28,9 +28,9 @@ use weir_switchd::os::privileges::{self, Files, Starter};
 use weir_switchd::os::run_dir::{self, Finisher, RunDir};
 use weir_switchd::os::{memory, placement, random, service};
 
-/// Threads for the API and the metrics; the dataplane and the control plane have their own.
+/// Number of threads for the API and the metrics; the dataplane and the control plane have separate ones.
 const WORKERS: usize = 2;
-/// Time for the previous switch, beyond its draining, to leave its place once the keeper has ended.
+/// Time for the previous switch, beyond its draining, to hand over after the keeper has ended.
 const ORPHAN_WAIT: Duration = Duration::from_secs(5);
 const ORPHAN_POLL: Duration = Duration::from_millis(5);
 /// Maximum number of pending signals; further ones have no effect.
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         }
     }
     if cli.kept.is_some() {
-        // One that a keeper has started by a descriptor would be called like that.
+        // A process started by a keeper through a descriptor would be named after it.
         let _ = nix::sys::prctl::set_name(c"weir-switchd");
     }
     let (config, text) = match load(&cli) {
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
     if let Some(device) = &cli.trial {
         return try_device(&cli, &config, device);
     }
-    // Its keeper does the same for a switch that has one.
+    // With a keeper, the keeper does the same.
     let finisher = match cli.kept {
         Some(_) => Ok(None),
         None => Finisher::begin(&config.run_dir).map(Some),
@@ -132,7 +132,7 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Gives up privileges, and runs to the end; the exit status.
+/// Gives up privileges and runs the switch to its end; returns the exit status.
 fn be_a_switch(
     cli: &Cli,
     (config, text): (DaemonConfig, String),
@@ -162,7 +162,7 @@ fn be_a_switch(
     if let Err(error) = placed {
         tracing::warn!(%error, "cannot keep other threads off the dataplane's CPUs");
     }
-    // The command line's level stays, regardless of later changes of the file.
+    // The command line's level has precedence over later changes of the file.
     let level = cli.log_level.is_none().then_some(level);
     let status = run(cli, (config, text), level, (starter, files));
     log.flush();
@@ -188,14 +188,14 @@ fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
             return ExitCode::from(cli::EXIT_CONFIG);
         }
     };
-    // By its path, so that an upgrade's program is started where this one was.
+    // By path, so that the keeper starts the upgraded program at this path.
     let program = std::env::current_exe();
     let arguments = std::env::args_os().skip(1);
     let arguments: Vec<_> = arguments.filter(|word| word != "--keeper").collect();
     let outcome = program
         .map_err(anyhow::Error::from)
         .and_then(|program| keeper::run(&program, &arguments));
-    // The last switch cannot unmount what it leaves; another one may run elsewhere since a restart.
+    // The last switch cannot unmount its file system; the run directory may differ since a restart.
     run_dir::finish(&config.run_dir);
     if let Ok((now, _)) = load(cli) {
         run_dir::finish(&now.run_dir);
@@ -208,7 +208,7 @@ fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Runs `--loop`. It needs the same resources as a switch, and keeps its privileges for as long.
+/// Runs `--loop`. It needs the same resources as a switch, and keeps its privileges.
 fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
     let level = cli.log_level.as_deref().unwrap_or("warn");
     let signals = match trial::signals() {
@@ -238,7 +238,7 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
     }
 }
 
-/// Exit status of a command that has nothing left to do but to print.
+/// Returns the exit status of a command that only prints.
 fn printed(outcome: anyhow::Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::from(cli::EXIT_OK),
@@ -272,7 +272,7 @@ fn print_manual() -> ExitCode {
     }
 }
 
-/// `file` is the configuration and its text.
+/// Runs the switch; `file` is the configuration's path and text.
 fn run(
     cli: &Cli,
     file: (DaemonConfig, String),
@@ -301,7 +301,7 @@ fn run(
             tracing::info!("stopped; the keeper restarts the switch");
             cli::EXIT_AGAIN
         }
-        // The dataplane's thread still drains: the process's end stops it.
+        // The dataplane's thread still drains; the end of the process stops it.
         Ok(Ended::CutShort) => cli::EXIT_CUT_SHORT,
         Err(error) => {
             tracing::error!("{}", told(error.as_ref()));
@@ -320,7 +320,7 @@ async fn serve(
     level: Option<LevelHandle>,
     (starter, files): (Starter, Files),
 ) -> anyhow::Result<Ended> {
-    // It may end meanwhile.
+    // It may end in the meantime.
     let keeper = parent_id();
     let (sender, mut signals) = signals()?;
     let keeping = cli.kept.map(|kept| {
@@ -377,7 +377,7 @@ async fn serve(
                 let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
                 let left = frames::read(run_dir.path(), &names);
                 let dataplane = Dataplane::start_anew(&config, &pins, left, reserve, confine)?;
-                // They are there for as long as another switch may have to start in this one's place.
+                // Kept as long as another switch may have to replace this one.
                 frames::forget(run_dir.path());
                 dataplane
             } else {
@@ -392,8 +392,8 @@ async fn serve(
     Ok(daemon::run(plan, start, signals).await?)
 }
 
-/// Waits for the keeper's word. If the keeper has ended, the previous switch may have left its
-/// place all the same: then it is taken.
+/// Waits for the keeper's go-ahead. If the keeper has ended, takes over from a previous switch that has handed over
+/// nevertheless.
 async fn wait_for_the_place(
     keeping: &mut Keeping,
     config: &DaemonConfig,
@@ -407,9 +407,7 @@ async fn wait_for_the_place(
     let deadline = Instant::now() + drain + ORPHAN_WAIT;
     while Instant::now() < deadline {
         if frames::are_left_to(&config.run_dir, keeper) && RunDir::is_free(&config.run_dir) {
-            tracing::error!(
-                "the keeper has ended during the restart; this switch takes the place that is free"
-            );
+            tracing::error!("the keeper has ended during the restart; this switch takes over");
             return Ok(true);
         }
         tokio::time::sleep(ORPHAN_POLL).await;
@@ -417,7 +415,7 @@ async fn wait_for_the_place(
     Err(gone)
 }
 
-/// Makes the parts that need no place yet, beside the running switch.
+/// Prepares everything that needs no port, while the old switch runs.
 async fn make_ready(
     config: &DaemonConfig,
     plan: &mut daemon::Plan,
@@ -437,7 +435,7 @@ async fn until_stopped(signals: &mut mpsc::Receiver<Signal>) {
     }
 }
 
-/// Receives every SIGTERM, SIGINT and SIGHUP from now on, and other signals put into the channel.
+/// Returns a channel of every SIGTERM, SIGINT and SIGHUP from now on, and of other signals sent into it.
 fn signals() -> std::io::Result<(mpsc::Sender<Signal>, mpsc::Receiver<Signal>)> {
     let (sender, signals) = mpsc::channel(SIGNALS_CAPACITY);
     for (kind, meaning) in [

@@ -1,5 +1,4 @@
-//! Access to the daemon by processes of other users: the API's sockets, and metrics behind TLS and
-//! a token. Needs root.
+//! Access to the daemon for processes of other users: the API's sockets, and metrics behind TLS and a token. Needs root.
 
 use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -14,8 +13,7 @@ use tokio::task::JoinHandle;
 use weir_config::daemon::{read_socket, ApiConfig, Protection, TlsFiles};
 use weir_switchd::daemon::{run, DaemonError, Ended, Plan, Signal};
 
-/// Groups that every Debian has: the members of the first may change something, those of the second
-/// may read.
+/// Groups that exist on every Debian: members of the first may make changes, those of the second may read.
 const OPERATORS: &str = "daemon";
 const OPERATORS_ID: u32 = 1;
 const READERS: &str = "games";
@@ -32,7 +30,7 @@ struct Daemon {
 
 fn directory() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    // Other users come as far as the sockets.
+    // Lets other users reach the sockets.
     std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
     directory
 }
@@ -68,7 +66,7 @@ impl Daemon {
             stop,
             task,
         };
-        // Its service has to have begun as well.
+        // The service must have started as well.
         support::until(async || daemon.socket.exists().then_some(())).await;
         assert_eq!(support::get(&daemon.socket, "/v1/status").await.status, 200);
         daemon
@@ -82,8 +80,8 @@ impl Daemon {
     }
 }
 
-/// Runs `curl` with `arguments` as a user without an account, member of `group` alone: returns
-/// status and body; 0 for no connection.
+/// Runs `curl` as a user without an account who is a member of `group` only. Returns status and body; status 0 for no
+/// connection.
 async fn curl(group: u32, arguments: &[&str]) -> (u16, String) {
     let mut command = Command::new("setpriv");
     command
@@ -124,7 +122,7 @@ async fn readers_look_operators_change_and_strangers_do_neither() {
     }
     let [full, reading] = [full, reading].map(|path| path.to_str().unwrap());
     let status = "http://weir/v1/status";
-    // Each kind of change: by PUT, POST and DELETE.
+    // One change of each kind: PUT, POST and DELETE.
     let change = "{\"ports\": [\"p0\"], \"enabled\": true}";
     let json = "Content-Type: application/json";
     let changes: [&[&str]; 4] = [
@@ -162,7 +160,7 @@ async fn readers_look_operators_change_and_strangers_do_neither() {
         assert_eq!(looked, expected, "group {group} at {socket}: {body}");
         for change in changes {
             let mut words = vec!["--unix-socket", socket];
-            // A capture that is granted goes on for ever.
+            // A permitted capture does not end by itself.
             if may_change && change.contains(&"http://weir/v1/captures") {
                 words.extend(["--max-time", "1"]);
             }
@@ -171,7 +169,7 @@ async fn readers_look_operators_change_and_strangers_do_neither() {
             match (may_connect, may_change) {
                 (true, false) => {
                     assert_eq!(answered, 403, "{change:?}: {body}");
-                    // The socket to use instead.
+                    // The body names the socket to use instead.
                     assert!(body.contains(full), "{body}");
                 }
                 (true, true) => assert!(![0, 401, 403].contains(&answered), "{change:?}: {body}"),
@@ -221,8 +219,7 @@ fn free_address() -> SocketAddr {
     free.local_addr().unwrap()
 }
 
-/// Starts a daemon whose metrics need TLS and [`TOKEN`]; returns it with their address, and the
-/// certificate.
+/// Starts a daemon whose metrics need TLS and [`TOKEN`]; returns it with their address and the certificate.
 async fn protected() -> (Daemon, SocketAddr, TlsFiles) {
     let directory = directory();
     let files = certificate::make(directory.path(), "first");
@@ -263,7 +260,7 @@ async fn metrics_want_tls_and_the_token() {
         "{body}"
     );
 
-    // The overview is for readers of the metrics.
+    // The overview needs the same token as the metrics.
     let overview = format!("https://{address}/overview");
     let told = curl(
         STRANGERS_ID,
@@ -300,7 +297,7 @@ async fn metrics_want_tls_and_the_token() {
     let (status, _) = ask(with(other.certificate.to_str().unwrap(), &["-H", &right])).await;
     assert_eq!(status, 0);
 
-    // Renewed, certificate and token count from the next connection on; no restart.
+    // A renewed certificate and token apply to the next connection, without a restart.
     std::fs::copy(&other.key, &files.key).unwrap();
     std::fs::copy(&other.certificate, &files.certificate).unwrap();
     let next = "fedcba9876543210fedcba9876543210";
@@ -313,7 +310,7 @@ async fn metrics_want_tls_and_the_token() {
     daemon.end().await;
 }
 
-/// Guesses end with an address that is not heard, and an event.
+/// Too many guesses block the address and cause an event.
 #[tokio::test]
 async fn guesses_at_the_token_are_limited_and_reported() {
     let (daemon, address, files) = protected().await;
@@ -344,7 +341,7 @@ async fn guesses_at_the_token_are_limited_and_reported() {
         "{answers:?}"
     );
     assert_eq!(&answers[10..], ["429"; 2]);
-    // The right one is not told from others.
+    // While blocked, even the right token is refused.
     assert_eq!(ask(TOKEN).await, "429");
     let events = support::get(&daemon.socket, "/v1/events?after=0")
         .await

@@ -1,4 +1,4 @@
-//! The book's commands ask for paths that the daemon answers.
+//! The daemon answers the paths that the book's commands use.
 
 use std::path::Path;
 

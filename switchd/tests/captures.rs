@@ -1,4 +1,4 @@
-//! `/v1/captures`: what is refused, and what overflows.
+//! `/v1/captures`: refusals and overflows.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -59,13 +59,13 @@ struct Reader {
 }
 
 impl Reader {
-    /// Begins a capture and reads only up to its begin.
+    /// Begins a capture and reads only the beginning of its answer.
     async fn start(daemon: &Running, body: &str) -> Self {
         let stream = begin(&daemon.socket, "/v1/captures", body).await;
         Self { stream }
     }
 
-    /// Reads the rest to the end: frames, and the last figures of every interface.
+    /// Reads the rest: frames, and the last figures of every interface.
     async fn read(mut self) -> Captured {
         let mut rest = Vec::new();
         let read = tokio::time::timeout(LIMIT, self.stream.read_to_end(&mut rest)).await;
@@ -117,8 +117,7 @@ struct Captured {
     statistics: Vec<[u64; 4]>,
 }
 
-/// Returns the parts of a chunked answer (RFC 9112, section 7.1), which must end as a whole one
-/// does.
+/// Joins the parts of a chunked answer (RFC 9112, section 7.1), which must be complete.
 fn joined(mut chunked: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
     loop {
@@ -135,7 +134,7 @@ fn joined(mut chunked: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Returns the API's figures of the one running capture: seen, matched, copied, lost.
+/// Returns the API's figures of the only running capture: seen, matched, copied, lost.
 async fn figures(daemon: &Running) -> [u64; 4] {
     let all: Vec<Capture> = get(&daemon.socket, "/v1/captures").await.json();
     assert_eq!(all.len(), 1);
@@ -171,22 +170,22 @@ fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option
     }
 }
 
-/// Waits until the dataplane has the tap, which takes some time.
+/// Waits until the dataplane has the tap.
 async fn until_tapped(taps: &Mutex<Taps>) {
     until(async || taps.lock().unwrap().is_on().then_some(())).await;
 }
 
 #[tokio::test]
-async fn what_overflows_is_counted_and_told_in_the_file() {
+async fn overflows_are_counted_and_recorded_in_the_file() {
     let fake = FakeDataplane::start();
     let taps = Arc::clone(&fake.taps);
     let daemon = Running::start(fake, settings()).await;
     let reader = Reader::start(&daemon, r#"{"ring_frames": 16, "ports": ["p1"]}"#).await;
     until_tapped(&taps).await;
-    // No one takes any out meanwhile: the writer is a task of this very thread.
+    // No frame is taken out in the meantime: the writer is a task of this thread.
     offer(&taps, 100, &[7; 60]);
     assert_eq!(figures(&daemon).await, [100, 100, 16, 84]);
-    // The daemon's end also ends a capture, and the file is whole.
+    // Ending the daemon also ends a capture, and the file is complete.
     let reading = tokio::spawn(reader.read());
     daemon.end().await.unwrap();
     let captured = reading.await.unwrap();
@@ -219,7 +218,7 @@ async fn a_capture_says_when_the_device_received_a_frame() {
 
 #[tokio::test]
 async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
-    /// Maximum kept by sockets, the HTTP library and our own queue of parts.
+    /// Maximum number of bytes held by sockets, the HTTP library and the daemon's queue of parts.
     const KEPT_MAX: u64 = 2 << 20;
     const FRAME: [u8; 1_024] = [7; 1_024];
     const FRAMES_AT_ONCE: u64 = 16;
@@ -229,7 +228,7 @@ async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
     let body = r#"{"ring_frames": 64, "snap_bytes": 1024, "ports": ["p1"]}"#;
     let reader = Reader::start(&daemon, body).await;
     until_tapped(&taps).await;
-    // Twice as much as may be kept is lost.
+    // Until twice the maximum is lost.
     let full = until(async || {
         offer(&taps, FRAMES_AT_ONCE, &FRAME);
         let figures = figures(&daemon).await;
@@ -240,7 +239,7 @@ async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
     assert_eq!((matched, copied + lost), (seen, seen));
     assert!(copied * FRAME.len() as u64 <= KEPT_MAX, "{full:?}");
     assert!(copied > 64, "more than the ring has come through: {full:?}");
-    // A reader that resumes gets every frame that was kept, and the number of the others.
+    // A reader that resumes gets every frame that was kept, and the number of lost ones.
     let ended = request(&daemon.socket, "DELETE", "/v1/captures/1").await;
     assert_eq!(ended.status, 200, "{ended:?}");
     let captured = reader.read().await;
@@ -250,7 +249,7 @@ async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_read_gives_its_place_back_when_its_time_is_over() {
+async fn clients_that_do_not_read_free_their_place_after_a_timeout() {
     let fake = FakeDataplane::start();
     let taps = Arc::clone(&fake.taps);
     let daemon = Running::start(fake, settings()).await;
@@ -258,7 +257,7 @@ async fn whoever_does_not_read_gives_its_place_back_when_its_time_is_over() {
         r#"{"ring_frames": 64, "snap_bytes": 16384, "ports": ["p1"], "duration_seconds": 1}"#;
     let reader = Reader::start(&daemon, body).await;
     until_tapped(&taps).await;
-    // More than its sockets have room for, for as long as it lasts.
+    // Exceeds the sockets for the whole duration.
     until(async || {
         offer(&taps, 64, &[7; 16_384]);
         let all: Vec<Capture> = get(&daemon.socket, "/v1/captures").await.json();

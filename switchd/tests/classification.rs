@@ -1,4 +1,4 @@
-//! The XDP program and the parsers of userspace see the same in the same frame. By BPF_PROG_TEST_RUN; needs root.
+//! The XDP program and the userspace parsers read a frame in the same way. Uses BPF_PROG_TEST_RUN; needs root.
 
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::Path;
@@ -63,10 +63,10 @@ impl Reading {
     }
 }
 
-/// Opens an AF_XDP socket with an RX ring, bound to nothing: the map takes no other.
+/// Opens an unbound AF_XDP socket with an RX ring, since the map accepts nothing else.
 fn socket() -> OwnedFd {
     let entries = 8u32;
-    // SAFETY: plain system calls with values that live through them.
+    // SAFETY: plain system calls with values that outlive them.
     unsafe {
         let fd = libc::socket(libc::AF_XDP, libc::SOCK_RAW, 0);
         assert!(fd >= 0, "needs root: {}", std::io::Error::last_os_error());
@@ -82,7 +82,7 @@ fn socket() -> OwnedFd {
     }
 }
 
-/// Maps all priorities by tables in which each value is unique.
+/// Maps all priorities by tables of distinct values.
 fn settings(pcp: bool, dscp: bool) -> PortSettings {
     PortSettings {
         default_priority: 1,
@@ -134,7 +134,7 @@ fn address() -> impl Strategy<Value = [u8; 6]> {
     ]
 }
 
-/// First bytes of a network header, mostly of IP.
+/// Returns the first bytes of a network header, mostly of IP.
 fn network() -> impl Strategy<Value = Vec<u8>> {
     let first =
         prop_oneof![4 => Just(0x45), 1 => 0x40..0x50u8, 4 => 0x60..0x70u8, 1 => any::<u8>()];

@@ -1,5 +1,4 @@
-//! Every counter is exposed: each declared one is a sample of its metric, and in `GET
-//! /v1/counters`.
+//! Every declared counter is exposed: as a sample of its metric, and in `GET /v1/counters`.
 
 use std::sync::Arc;
 
@@ -48,8 +47,8 @@ struct Told {
 }
 
 impl Told {
-    /// Checks that each of `declared` is reported with its value in `counters`, at `port` or for
-    /// the whole switch. Returns their number.
+    /// Checks that each of `declared` has its value from `counters`, at `port` or for the whole switch. Returns their
+    /// number.
     fn check<T>(
         &self,
         declared: &[Counter<T>],
@@ -103,7 +102,7 @@ async fn every_counter_reaches_the_metrics_and_the_api() {
     number(PORT_COUNTERS, &mut port, &mut last);
     number(PRIORITY_COUNTERS, &mut queue, &mut last);
     number(KERNEL_LOSSES, &mut kernel, &mut last);
-    // The control plane counts what is missing.
+    // The control plane computes the missing frames.
     (kernel.rx_missing_total, kernel.tx_missing_total) = (0, 0);
     number(DATAPLANE_COUNTERS, &mut dataplane, &mut last);
     let fake = FakeDataplane::start();
@@ -138,7 +137,7 @@ async fn every_counter_reaches_the_metrics_and_the_api() {
         + told.check(LLDP_COUNTERS, &LldpCounters::default(), Some("p1"), None);
     let of_switch = told.check(DATAPLANE_COUNTERS, &dataplane, None, None)
         + told.check(CONTROL_COUNTERS, &ControlCounters::default(), None, None);
-    // No two of one place have one name.
+    // Names are unique within a place.
     assert_eq!(
         (told.count(Some("p1")), told.count(None)),
         (of_port, of_switch)

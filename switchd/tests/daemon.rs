@@ -1,4 +1,4 @@
-//! The daemon's life with a dataplane made of queues: start, API, events, shutdown order.
+//! The daemon's life cycle with a dataplane made of queues: start, API, events, shutdown order.
 
 use std::sync::mpsc as std_mpsc;
 use std::time::Duration as StdDuration;
@@ -128,7 +128,7 @@ async fn every_route_answers() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_told_what_is_right() {
+async fn wrong_requests_are_answered_with_the_valid_form() {
     let daemon = start().await;
     let socket = &daemon.socket;
     for (method, path, status, hint) in [
@@ -160,7 +160,7 @@ async fn a_long_poll_ends_with_the_event_it_waits_for() {
     let daemon = start().await;
     daemon.until_event("started").await;
     let next = until(async || {
-        // Link events of devices that do not exist may follow the start.
+        // Link events of missing devices may follow the start.
         let page = daemon.events(0).await;
         (!page.events.is_empty()).then_some(page.next)
     })
@@ -201,7 +201,7 @@ async fn a_suspicion_makes_clcm_until_it_ends() {
                 _ => None,
             })
             .collect();
-        // The first answers the event, the others come of the timeout.
+        // The first one answers the event; the others are caused by the timeout.
         (sent.len() >= 3).then_some(sent)
     })
     .await;
@@ -209,7 +209,7 @@ async fn a_suspicion_makes_clcm_until_it_ends() {
     let deadlocks: Deadlocks = get(&daemon.socket, "/v1/deadlocks").await.json();
     assert_eq!(deadlocks.current[0].spuid, Some(own.to_string()));
 
-    // The own identifier comes back by port 0: a loop of two switches.
+    // Its own identifier returns on port 0: a loop of two switches.
     let mut message = Clcm::begin(
         priority(LOSSLESS),
         Hop {
@@ -343,7 +343,7 @@ async fn draining_is_seen_before_the_end_and_nobody_is_left_waiting() {
     tokio::task::spawn_blocking(move || at_stop.recv_timeout(LIMIT).unwrap())
         .await
         .unwrap();
-    // The dataplane drains: the API still answers, and events still come.
+    // While the dataplane drains, the API still answers and events still arrive.
     let status: Status = get(&daemon.socket, "/v1/status").await.json();
     assert_eq!(status.state, "draining");
     daemon.remote.happen(EventKind::HeadroomExceeded {

@@ -1,4 +1,4 @@
-//! Profiles of marking between the API, the configuration file and a dataplane made of queues.
+//! Marking profiles in the API, the configuration file, and a dataplane made of queues.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use weir_config::daemon::DaemonConfig;
 use weir_core::{Bytes, Command, CommandError, MarkAt, PartsPerMillion, RedConfig};
 use weir_switchd::daemon::reload::{by_hand, Reloader};
 
-/// Configuration after [`FILE`].
+/// Configuration that replaces [`FILE`].
 const OTHER: &str = r#"
 [[class]]
 name = "other"
@@ -19,7 +19,7 @@ priority = 4
 mode = "lossy"
 "#;
 
-/// The lossless class has the profile.
+/// Returns a file whose lossless class uses the profile.
 fn file() -> String {
     let mode = "mode = \"pfc\"\n";
     let marked = FILE.replacen(mode, &format!("{mode}ecn = \"AZURE_LOSSLESS\"\n"), 1);
@@ -70,7 +70,7 @@ impl Daemon {
         get(&self.running.socket, "/v1/config").await.json()
     }
 
-    /// Returns the marking commands to the dataplane, by priority.
+    /// Returns the marking commands sent to the dataplane, by priority.
     fn told(&self) -> Vec<(u8, Option<RedConfig>)> {
         let commands = self.running.remote.commands().into_iter();
         let marking = |command| match command {
@@ -127,7 +127,7 @@ async fn a_profile_is_shown_and_changed_while_the_switch_runs() {
     };
     assert_eq!(daemon.told(), [(LOSSLESS, Some(marking))]);
 
-    // The next change is one of what is in force.
+    // The next change starts from the values in force.
     let answer = put(&daemon.running.socket, PATH, r#"{"mark_at": "never"}"#).await;
     let off = EcnProfile {
         mark_at: MarkAt::Never.into(),
@@ -212,9 +212,8 @@ async fn what_is_not_legal_is_refused_and_changes_nothing() {
     daemon.running.end().await.unwrap();
 }
 
-/// Settings made by hand stay while the file keeps its values, whatever else a reload changes; the
-/// next switch begins with them and `config save` writes them. A file with other values has them in
-/// force.
+/// Run-time changes stay as long as the file's values are unchanged, whatever else a reload changes. The next switch starts
+/// with them, and `config save` writes them. Other values in the file replace them.
 #[tokio::test]
 async fn a_reload_keeps_what_was_set_unless_the_file_changes_it() {
     let daemon = Daemon::start(FakeDataplane::start()).await;
@@ -226,7 +225,7 @@ async fn a_reload_keeps_what_was_set_unless_the_file_changes_it() {
     let told = daemon.told().len();
     let in_force = || async { daemon.profiles().await.swap_remove(0).kmin_bytes };
 
-    // Thresholds of the same class, and nothing else.
+    // Changes thresholds of the same class only.
     let report = daemon
         .reload(&[("xoff = \"60KiB\"", "xoff = \"56KiB\"")])
         .await;
@@ -244,13 +243,13 @@ async fn a_reload_keeps_what_was_set_unless_the_file_changes_it() {
     let now = DaemonConfig::parse(&shown.now, &daemon.path).unwrap();
     assert_eq!(now.classes[0].ecn, Some(by_hand));
 
-    // The next switch of the same file begins so.
+    // The next switch with the same file starts with them.
     let place = tempfile::tempdir().unwrap();
     let before = DaemonConfig::parse(&shown.text, &daemon.path).unwrap();
     by_hand::leave(place.path(), &before, &now).unwrap();
     assert_eq!(by_hand::take(place.path(), &before, None), now);
 
-    // A class that is new to the profile marks as the others do.
+    // A class that newly uses the profile marks like the others.
     let both = (
         "mode = \"lossy\"",
         "mode = \"lossy\"\necn = \"AZURE_LOSSLESS\"",
@@ -260,7 +259,7 @@ async fn a_reload_keeps_what_was_set_unless_the_file_changes_it() {
         .await;
     assert_eq!(daemon.told()[told..], [(4, Some(by_hand))]);
 
-    // Another value in the file counts, for both.
+    // Other values in the file apply to both classes.
     let file = ("kmin = \"10KiB\"", "kmin = \"12KiB\"");
     daemon
         .reload(&[("xoff = \"60KiB\"", "xoff = \"56KiB\""), both, file])

@@ -1,4 +1,4 @@
-//! sFlow to a collector that is there, and to some that are not.
+//! sFlow to a reachable collector, and to unreachable ones.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Mutex;
@@ -38,7 +38,7 @@ fn collector() -> UdpSocket {
     socket
 }
 
-/// A daemon that exports to `collector`, and the taps of its dataplane once both are there.
+/// Starts a daemon that exports to `collector`; returns it with the taps of its dataplane, once both exist.
 async fn start(collector: SocketAddr) -> (Running, std::sync::Arc<Mutex<Taps>>) {
     let fake = FakeDataplane::start();
     let taps = std::sync::Arc::clone(&fake.taps);
@@ -53,7 +53,7 @@ async fn start(collector: SocketAddr) -> (Running, std::sync::Arc<Mutex<Taps>>) 
     (daemon, taps)
 }
 
-/// Shows frames of 100 bytes at port 1 to the taps.
+/// Offers frames of 100 bytes at port 1 to the taps.
 fn show(taps: &Mutex<Taps>, verdict: Verdict, count: usize) {
     let taps = taps.lock().unwrap();
     let at = clock::now();
@@ -76,7 +76,6 @@ async fn state(daemon: &Running) -> Sflow {
     exports.sflow.unwrap()
 }
 
-/// All datagrams that have come.
 fn received(collector: &UdpSocket) -> Vec<SFlowDatagram> {
     let mut buffer = [0; 2_048];
     let mut datagrams = Vec::new();
@@ -174,10 +173,10 @@ async fn a_collector_that_is_gone_is_reported_and_harms_nothing() {
 
 #[tokio::test]
 async fn a_collector_that_cannot_be_reached_leaves_memory_free() {
-    // A socket for broadcasts alone may send there.
+    // Only a broadcast socket may send there.
     let (daemon, taps) = start("255.255.255.255:6343".parse().unwrap()).await;
     let unsent = until(async || {
-        // More than may wait.
+        // More than the maximum number of waiting frames.
         show(&taps, ADMITTED, 1_000);
         let state = state(&daemon).await;
         (state.packets_lost_total > 10_000).then_some(state)
@@ -189,7 +188,7 @@ async fn a_collector_that_cannot_be_reached_leaves_memory_free() {
     );
     assert_eq!(unsent.agent, None);
     assert!(unsent.error.unwrap().contains("denied"));
-    // What waits is less than the memory, so that the rest is accounted for.
+    // The memory holds more than wait, so that the rest is accounted for.
     assert!(unsent.packets_seen_total - unsent.packets_lost_total <= 4_096 + 1_000);
     daemon.end().await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The express path on real devices: two veth pairs in a network namespace. Needs root, and fails without.
+//! The express path on real devices: two veth pairs in a network namespace. Needs root, and fails without it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ pause = "obey"
 destination = "02:00:00:00:00:01"
 ports = ["p1"]
 "#;
-/// Addition for a switch with lossless frames only.
+/// Added for a switch with lossless frames only.
 const LOSSLESS: &str = r#"
 [[class]]
 name = "lossless"
@@ -53,7 +53,7 @@ express = "on"
 "#;
 const PRIORITY: usize = 0;
 
-/// The network with hosts that take redirected frames, and a switch.
+/// The network with hosts that accept redirected frames, and a switch.
 struct Stage {
     network: Network,
     dataplane: Option<Dataplane>,
@@ -63,7 +63,7 @@ struct Stage {
     program: Option<PortProgram>,
 }
 
-/// Attaches a program that passes all frames to the kernel: a veth has NAPI with it.
+/// Attaches a program that passes all frames to the kernel, which enables NAPI on a veth.
 fn attach_host() -> PortProgram {
     let mut host = PortProgram::load(&PortSettings::default()).unwrap();
     let device = if_nametoindex("h1").unwrap();
@@ -144,8 +144,8 @@ impl Stage {
         self.snapshot().ports[1].counters.priority[PRIORITY].express_tx_frames
     }
 
-    /// Carries frames `numbers`, and checks that they come out unchanged and in order. At most as
-    /// many as the hosts' sockets hold are on their way.
+    /// Carries the frames `numbers`, and checks that they arrive unchanged and in order. At most as many as the hosts'
+    /// sockets hold are in flight.
     fn carry(&mut self, numbers: std::ops::Range<u32>) {
         const WINDOW: usize = 64;
         let lengths = [60, 61, 64, 577, 1024, 1513, 1514].into_iter().cycle();
@@ -187,8 +187,7 @@ impl Stage {
         assert_eq!(lost, 0);
     }
 
-    /// Carries a frame that certainly takes the path, since no other is under way, after `passed`
-    /// earlier ones.
+    /// Carries one frame that certainly takes the path, since no other is in flight, after `passed` earlier ones.
     fn carry_one_by_the_path(&mut self, passed: u64) {
         self.carry(0..1);
         assert_eq!(self.passed(), passed + 1);
@@ -205,8 +204,7 @@ impl Stage {
         }
     }
 
-    /// Starts the next switch, which takes over the stored frames of the previous one, carries a
-    /// hundred frames, and ends.
+    /// Starts the next switch, which takes over the previous one's stored frames, carries a hundred frames, and ends.
     fn succeed(mut self, left: Vec<LeftFrame>) {
         let next =
             Dataplane::start_anew(&config(CONFIG), &self.network.pins, left, None, || Ok(()))
@@ -251,7 +249,7 @@ fn frames_of(classes: &str) {
     stage.stop();
 }
 
-/// Frames change from one path to the other all the time, and none overtakes another.
+/// Frames change between the paths continually, and none overtakes another.
 #[test]
 #[ignore = "needs root"]
 fn frames_keep_their_order_while_the_path_opens_and_shuts() {
@@ -265,7 +263,7 @@ fn open_and_shut(classes: &str) {
     let quanta = [Quanta(1_000), Quanta::ZERO];
     for turn in 0..300u32 {
         if turn % 3 == 0 {
-            // Frames wait for 51 µs, or until the next pause changes it.
+            // Frames wait for 51 µs, or until the next pause changes the time.
             stage.pause(quanta[turn as usize % 2]);
         }
         stage.carry(turn * 40..turn * 40 + turn % 40);
@@ -334,7 +332,7 @@ fn without_napi_at_the_other_end_nothing_passes_and_nothing_is_lost() {
     stage.stop();
 }
 
-/// After a change of a route no frame takes the old one.
+/// After a route change no frame takes the old route.
 #[test]
 #[ignore = "needs root"]
 fn routes_change_while_frames_pass() {
@@ -343,7 +341,7 @@ fn routes_change_while_frames_pass() {
     stage.request(Request::Command(Command::RemoveRoute {
         destination: DESTINATION,
     }));
-    // Requests come before frames.
+    // Requests are handled before frames.
     stage.snapshot();
     stage.assert_dropped(10);
     assert!(stage.h1.receive_within(Duration::from_millis(10)).is_none());
@@ -358,7 +356,7 @@ fn routes_change_while_frames_pass() {
     stage.stop();
 }
 
-/// The device goes, and comes back: frames that cannot leave are counted.
+/// The device disappears and returns; frames that cannot be sent are counted.
 #[test]
 #[ignore = "needs root"]
 fn a_port_that_is_given_up_takes_no_frames() {
@@ -375,7 +373,7 @@ fn a_port_that_is_given_up_takes_no_frames() {
         .take(port)
         .unwrap()
         .is_some());
-    // Like the link monitor.
+    // As the link monitor does.
     stage.request(Request::Command(Command::SetLink { port, up: true }));
     stage.wait_for(Express::Open);
     let passed = stage.passed();
@@ -408,7 +406,7 @@ fn mortal_clock() -> weir_core::Instant {
     clock::now()
 }
 
-/// State after a killed process: programs are attached, and no egress is closed any more.
+/// State after a killed process: programs are attached, and nothing closes an egress any more.
 #[test]
 #[ignore = "needs root"]
 fn programs_forward_nothing_for_a_core_that_is_dead() {

@@ -1,4 +1,4 @@
-//! The flight recorder through the API of a daemon whose dataplane is made of queues.
+//! The flight recorder in the API of a daemon whose dataplane is made of queues.
 
 use crate::support::running::Running;
 use crate::support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
@@ -49,7 +49,7 @@ impl Running {
     }
 }
 
-/// A message of another switch, as an election or a release would carry it.
+/// Returns a message of another switch, as sent in an election or a release.
 fn clcm(message: Clcm) -> EventKind {
     let mut toward = PortSet::EMPTY;
     toward.insert(port(1));
@@ -63,7 +63,7 @@ fn clcm(message: Clcm) -> EventKind {
 #[tokio::test]
 async fn a_record_tells_all_from_before_to_after() {
     let daemon = start(settings()).await;
-    // So that there is a time before.
+    // Gives the record some time before the suspicion.
     until(async || {
         let history: weir_api::daemon::History = get(&daemon.socket, "/v1/history").await.json();
         (history.next > 40).then_some(())
@@ -210,10 +210,10 @@ async fn the_master_is_who_an_election_shows_to_be_lowest() {
 }
 
 #[tokio::test]
-async fn what_has_no_record_says_why() {
+async fn a_missing_record_has_a_reason() {
     let daemon = start(settings()).await;
     let count = RECORDS_MAX as u64 + 1;
-    // Each ends the one before, and none is complete until long after: the last one finds no room.
+    // Each suspicion ends the one before, and none is complete until long after, so that the last finds no room.
     let later = clock::now() + Duration::from_secs(3_600);
     for _ in 0..count {
         daemon.remote.suspect_at(later, 1);

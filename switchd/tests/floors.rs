@@ -1,10 +1,9 @@
-//! The daemon's modules form floors: each uses only floors below its own, so that there is no
-//! circle.
+//! The daemon's modules form floors: each uses only lower floors, so there is no cycle.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// From the ground up. Modules of one floor do not use each other.
+/// From bottom to top. Modules of one floor do not use each other.
 const FLOORS: [&[&str]; 8] = [
     &["cli", "logging", "model"],
     &["os"],
@@ -36,7 +35,7 @@ fn floor(room: &str) -> Option<usize> {
     FLOORS.iter().position(|rooms| rooms.contains(&room))
 }
 
-/// Returns the code that compiles into the daemon: no comments, and nothing behind the first test.
+/// Returns the code compiled into the daemon: no comments, and nothing after the first test.
 fn code(text: &str) -> String {
     let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
     let lines = lines.map(|line| line.split("//").next().unwrap_or(line));
@@ -67,8 +66,7 @@ fn named(text: &str) -> BTreeSet<String> {
     rooms
 }
 
-/// Returns the uses by `text`, in `room` and this many modules below the root, of its own floor or
-/// of one above.
+/// Returns the uses of the own floor or a higher one by `text`, in `room` and this many modules below the root.
 fn arrows_up(room: &str, depth: usize, text: &str) -> Vec<String> {
     let text = code(text);
     let here = floor(room);
@@ -83,8 +81,8 @@ fn arrows_up(room: &str, depth: usize, text: &str) -> Vec<String> {
     arrows
 }
 
-/// Returns all sources, each with its top module and its module's depth below the root. Tests are
-/// in files of their own or behind `#[cfg(test)]`.
+/// Returns all sources, each with its top module and its depth below the root. Tests are in separate files or behind
+/// `#[cfg(test)]`.
 fn files() -> Vec<(PathBuf, String, usize)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -137,7 +135,7 @@ fn nothing_is_taken_from_above() {
     );
 }
 
-/// In a module of the dataplane `super` is the module itself, and in its `mod.rs` the dataplane.
+/// In a module of the dataplane, `super` is the module itself; in its `mod.rs`, it is the dataplane.
 #[test]
 fn nothing_is_taken_from_above_inside_the_dataplane() {
     let floor = |room: &str| {

@@ -7,8 +7,7 @@ use weir_core::Command;
 use weir_switchd::control;
 use weir_switchd::daemon::RunningDataplane;
 
-/// A reader of the records of suspicions holds their lock: the CLCM that a suspicion needs is sent
-/// all the same.
+/// While a reader holds the lock of the suspicions' records, the CLCM for a suspicion is still sent.
 #[test]
 fn a_reader_of_the_records_does_not_hold_up_a_clcm() {
     let fake = FakeDataplane::start();

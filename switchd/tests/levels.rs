@@ -16,7 +16,7 @@ fn level(number: u8) -> Level {
     Level::new(number).unwrap()
 }
 
-/// The lossless class has two budgets.
+/// Returns a switch whose lossless class has two budgets.
 fn info_with_levels() -> SwitchInfo {
     let mut info = info();
     let mode = ClassMode::Level {
@@ -70,7 +70,7 @@ async fn ask(info: SwitchInfo) -> Levels {
     let socket = directory.path().join("api.sock");
     let listener = api::listen(&socket, None).unwrap();
     let server = tokio::spawn(api::serve(listener, Arc::clone(&control.shared)));
-    // The first snapshot may be the empty one that the control plane begins with.
+    // The first snapshot may be the control plane's initial empty one.
     let levels = until(async || {
         let levels: Levels = get(&socket, "/v1/levels").await.json();
         (!levels.destinations.is_empty()).then_some(levels)

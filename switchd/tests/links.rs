@@ -11,7 +11,7 @@ use weir_switchd::control;
 use weir_switchd::control::devices::link_monitor::LinkMonitor;
 use weir_switchd::daemon::RunningDataplane;
 
-/// The loopback device of every namespace; it is down in a new one.
+/// The loopback device, which is down in a new namespace.
 const LOOPBACK: u32 = 1;
 
 /// Needs CAP_SYS_ADMIN for the namespace.
@@ -25,7 +25,7 @@ fn changes_reach_the_event_log_and_the_dataplane() {
         }
         Err(error) => panic!("{error}"),
     }
-    // One thread: the others of this process are in another namespace.
+    // A single thread: the process's other threads are in another namespace.
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

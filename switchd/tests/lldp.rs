@@ -1,4 +1,4 @@
-//! LLDP in a daemon whose wires are pairs of sockets.
+//! LLDP in a daemon whose links are socket pairs.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration as StdDuration, Instant as StdInstant};
@@ -24,7 +24,7 @@ use weir_switchd::daemon::Ended;
 struct Wire(OwnedFd);
 
 impl Wire {
-    /// Both ends of a link that keeps frames apart.
+    /// Creates both ends of a link that preserves frame boundaries.
     fn pair() -> (OwnedFd, Self) {
         let (ours, theirs) = socketpair(
             AddressFamily::Unix,
@@ -57,8 +57,7 @@ impl Wire {
         self.send(&buffer[..length.unwrap()]);
     }
 
-    /// Returns the next frame from the daemon, and its source address; waits on a thread of its
-    /// own.
+    /// Returns the next frame from the daemon and its source address; waits on a separate thread.
     async fn receive(&self) -> (Lldp, MacAddress) {
         let socket = self.0.try_clone().unwrap();
         let bytes = tokio::task::spawn_blocking(move || {
@@ -89,7 +88,7 @@ fn announcement(depth: u8) -> Announcement {
     }
 }
 
-/// Starts a daemon; also returns the other ends of its ports' LLDP sockets.
+/// Starts a daemon; returns it with the other ends of its ports' LLDP sockets.
 async fn start() -> (Running, Vec<Wire>) {
     let fake = FakeDataplane::start();
     let (ours, wires): (Vec<_>, Vec<_>) = (0..3).map(|_| Wire::pair()).unzip();
@@ -178,7 +177,7 @@ async fn a_neighbour_is_learnt_shown_and_forgotten() {
 }
 
 #[tokio::test]
-async fn a_mismatch_is_told_and_a_hosts_port_learns_nothing() {
+async fn a_mismatch_is_reported_and_a_hosts_port_learns_nothing() {
     let (daemon, wires) = start().await;
     let mut other = announcement(4);
     other.pfc = Some(PfcConfiguration::fixed(PrioritySet(1 << 4)));

@@ -1,10 +1,10 @@
-//! The metrics' text: legal, complete, and documented.
+//! The metrics' text is valid, complete and documented.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 
-use crate::support::readers::{promtool_is_content, read_by_the_official_parser};
+use crate::support::readers::{promtool_accepts, read_by_the_official_parser};
 use crate::support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use flate2::read::GzDecoder;
 use weir_config::switch::headroom::Charging;
@@ -26,7 +26,7 @@ use weir_switchd::dataplane::messages::Ring;
 use weir_switchd::metrics::{render, Format};
 use weir_switchd::model::histogram::Histogram;
 
-/// A priority with Levels among the scraped ones.
+/// A scraped priority with Levels.
 const LEVELS: u8 = 4;
 
 struct Scraped {
@@ -284,7 +284,7 @@ async fn values_are_those_of_the_snapshot() {
         });
         assert!(found, "{line} is missing in\n{text}");
     }
-    // Priority 0 is not configured, and was used at p1 alone.
+    // Priority 0 is not configured, and was used at p1 only.
     assert!(!text.contains("weir_ingress_bytes{port=\"p0\",priority=\"0\"}"));
     let build = text
         .lines()
@@ -317,7 +317,7 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
         answer.head
     );
     assert!(answer.body.contains("weir_build_info{"));
-    // Without a token there is nothing but metrics.
+    // Without a token only metrics are served.
     for path in ["/", "/overview"] {
         assert_eq!(exchange(connect().await, "GET", path).await.status, 404);
     }
@@ -325,9 +325,9 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
     assert!(head.contains("content-encoding: gzip"), "{head}");
     assert!(packed.len() * 4 < answer.body.len(), "{}", packed.len());
     let text = unpacked(&packed);
-    // One scrape was before this one.
+    // There was one scrape before this one.
     assert!(text.contains("\nweir_scrape_seconds_count 1\n"), "{text}");
-    promtool_is_content(&text);
+    promtool_accepts(&text);
     let wanted = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
     let (head, packed) = compressed(connect().await, wanted).await;
     let named = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -384,12 +384,12 @@ async fn openmetrics_says_the_same_with_kinds_and_units() {
             "{line} is missing in\n{read}"
         );
     }
-    // No label but a bucket's bound is written otherwise, and no sample is left out.
+    // Only a bucket's bound may be written differently, and no sample may be missing.
     let samples = |text: &str| {
         let mut samples: Vec<_> = text
             .lines()
             .filter_map(parse_if_sample)
-            // The process goes on living between the two.
+            // The process's own metrics change between the two.
             .filter(|sample| !sample.name.starts_with("process_"))
             .filter(|sample| {
                 sample.name != "weir_uptime_seconds" && sample.name != "weir_snapshot_age_seconds"
@@ -419,7 +419,7 @@ fn every_metric_is_documented_with_its_labels() {
     );
 }
 
-/// Every value of these labels in the text is explained on the page.
+/// The page explains every value of these labels in the text.
 #[tokio::test]
 async fn every_label_value_is_documented() {
     let page = metrics_page();
@@ -439,7 +439,7 @@ async fn every_label_value_is_documented() {
         }
     }
     assert!(checked.contains("headroom_exceeded") && checked.contains("tx_device_drops"));
-    // One sample shows one of these: the page has all, in the row of the label.
+    // A sample has one of these values; the page lists all of them in the label's row.
     let rows = || page.lines().filter(|line| line.starts_with("| `"));
     for (label, values) in [
         (

@@ -1,5 +1,4 @@
-//! Frames that arrive at ports while no switch runs are counted by the process that holds the
-//! neighbours.
+//! Frames that arrive at ports while no switch runs are counted by the process that pauses the neighbours.
 
 use crate::support::network::{config, frame, Host, Network, CONFIG, LIMIT};
 use weir_core::Quanta;
@@ -8,7 +7,7 @@ use weir_switchd::dataplane::Dataplane;
 use weir_switchd::keeper::hold::Hold;
 use weir_switchd::keeper::link::HeldLink;
 
-/// More than the least receive buffer of a socket holds.
+/// More than a socket's minimum receive buffer holds.
 const FRAMES: u32 = 3_000;
 /// The EtherType of a pause.
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
@@ -16,7 +15,7 @@ const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 fn link(device: &str) -> HeldLink {
     HeldLink {
         ifindex: nix::net::if_::if_nametoindex(device).unwrap(),
-        // A sent frame is not an arrival.
+        // A sent frame is not a received one.
         pause: frame(0, 60),
         refresh_micros: 1_000,
     }
@@ -39,7 +38,7 @@ fn data_frames_that_no_program_takes_are_counted() {
     hold.end(&[]);
 }
 
-/// The switch is still there, or already: its program takes them.
+/// The switch still runs, or runs again: its program receives the frames.
 #[test]
 #[ignore = "needs root"]
 fn frames_that_a_switch_takes_are_not_missed() {
@@ -61,8 +60,7 @@ fn frames_that_a_switch_takes_are_not_missed() {
     assert_eq!(stopped.missed, 0);
 }
 
-/// A switch that leaves its place to another also leaves its programs: devices are not reset, and
-/// arriving frames are counted.
+/// A switch that hands over leaves its programs attached: devices are not reset, and arriving frames are counted.
 #[test]
 #[ignore = "needs root"]
 fn programs_that_stay_for_the_next_switch_take_nothing() {
@@ -72,7 +70,7 @@ fn programs_that_stay_for_the_next_switch_take_nothing() {
     let (sender, receiver) = (Host::new("h0"), Host::new("h1"));
     let forwards = |number| {
         sender.send(&frame(number, 1_000));
-        // A switch that ends pauses its neighbours.
+        // An ending switch pauses its neighbours.
         let mut frames = std::iter::repeat_with(|| receiver.receive());
         let data = frames.find(|frame| frame[12..14] != MAC_CONTROL);
         assert_eq!(data, Some(frame(number, 1_000)));
@@ -90,7 +88,7 @@ fn programs_that_stay_for_the_next_switch_take_nothing() {
     assert_eq!(hold.take_missed(), 0);
     dataplane.stop(LIMIT, Programs::Leave).unwrap();
 
-    // The next one has this device under another name: the pins of the first keep it from nothing.
+    // The next switch has this device under another name; the first one's pins do not block it.
     let renamed = CONFIG.replacen("device = \"p0\"", "name = \"a\"\ndevice = \"p0\"", 1);
     let renamed = renamed.replace("ports = [\"p0\"]", "ports = [\"a\"]");
     let dataplane = Dataplane::start(&config(&renamed), &network.pins).unwrap();

@@ -1,5 +1,5 @@
-//! A daemon answers every `GET` of its OpenAPI document as documented. Answers in other tests are
-//! checked as well, in `support::contract`.
+//! A daemon answers every `GET` of its OpenAPI document as documented. `support::contract` also checks the answers in other
+//! tests.
 
 use crate::support::contract::complaints;
 use crate::support::running::Running;
@@ -14,7 +14,7 @@ use weir_core::{
 use weir_switchd::dataplane::tables::RouteRow;
 use weir_switchd::model::clock;
 
-/// As in the parameters' example.
+/// Value in the parameters' example.
 const DESTINATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 7]);
 
 /// A dataplane with non-empty values in every part of a snapshot.
@@ -77,7 +77,7 @@ fn busy() -> FakeDataplane {
     fake
 }
 
-/// Returns the path with the parameters' examples, and all possible query parameters.
+/// Returns the path with the parameters' examples and all query parameters.
 fn example(route: &Route) -> String {
     let mut path = route.path.to_owned();
     let mut query = Vec::new();
@@ -125,12 +125,12 @@ async fn every_get_is_answered_as_documented() {
             Endpoint::PastConfiguration,
         ];
         if of_files.contains(&route.endpoint) {
-            // This one was started without a file; tests/reload.rs has some with one.
+            // This daemon was started without a file; tests/reload.rs covers daemons with one.
             assert_eq!(answer.status, 409, "{path}: {}", answer.body);
             continue;
         }
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-        // No neighbour announces itself here, and nothing is impaired: tests/lldp.rs has some.
+        // No neighbour announces itself here, and nothing is impaired; tests/lldp.rs covers neighbours.
         let is_empty = answer.json::<Value>() == json!([]);
         let may_be = ["/v1/neighbors", "/v1/impairments"];
         assert_eq!(is_empty, may_be.contains(&&*path), "{path}");
@@ -168,7 +168,7 @@ async fn what_the_document_does_not_have_is_found() {
     assert_eq!(changed(|it| it["pid"] = json!("one")), 1);
     let without = |it: &mut Value| drop(it.as_object_mut().unwrap().remove("pid"));
     assert_eq!(changed(without), 1);
-    // One object of two schemas.
+    // One object with two schemas.
     let path = format!("/v1/routes/{DESTINATION}");
     let mut route: Value = get(&daemon.socket, &path).await.json();
     assert_eq!(find(&path, &route), [""; 0]);

@@ -1,9 +1,9 @@
-//! Contents of the Debian package beside the programs: systemd units and the default configuration.
+//! Contents of the Debian package besides the programs: systemd units and the default configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Limit for `systemd-analyze security` of the units, in tenths: below 5 it reports OK.
+/// Limit of `systemd-analyze security` for the units, in tenths; below 5 it reports OK.
 const EXPOSURE_LIMIT: &str = "40";
 
 fn packaging() -> PathBuf {
@@ -18,7 +18,7 @@ fn systemd_analyze(arguments: &[&str], unit: &Path) -> Output {
         .unwrap_or_else(|error| panic!("systemd-analyze: {error}; `cargo xtask setup` installs it"))
 }
 
-/// Returns the unit `name` with the programs as built here, in `directory`.
+/// Writes the unit `name` with this build's programs into `directory`; returns its path.
 fn unit(name: &str, directory: &Path) -> PathBuf {
     let text = std::fs::read_to_string(packaging().join("systemd").join(name)).unwrap();
     assert!(text.contains("/usr/sbin/weir-switchd"));
@@ -36,7 +36,7 @@ fn systemd_understands_the_units_and_their_sandbox_is_tight() {
         let verified = systemd_analyze(&["verify", "--man=no"], &unit);
         let told = String::from_utf8_lossy(&verified.stderr).into_owned();
         assert!(verified.status.success(), "{name}: {told}");
-        // An unknown setting is a warning only; warnings about other units of this machine are not ours.
+        // An unknown setting is only a warning; warnings about other units of this machine are ignored.
         assert!(!told.contains("weir"), "{name}: {told}");
         let rated = systemd_analyze(
             &["security", "--offline=true", "--threshold", EXPOSURE_LIMIT],
@@ -46,8 +46,8 @@ fn systemd_understands_the_units_and_their_sandbox_is_tight() {
     }
 }
 
-/// A port without `wait = true` whose device comes late: the switch is restarted until it is there,
-/// and only an error that no restart can fix ends that.
+/// For a late device of a port without `wait = true`, the switch is restarted until the device exists. Only an error that no
+/// restart can fix ends the restarts.
 #[test]
 fn units_start_a_switch_for_as_long_as_a_device_is_missing() {
     for name in ["weir-switchd.service", "weir-switchd@.service"] {
@@ -101,7 +101,7 @@ fn the_default_configuration_is_legal_once_ports_are_named() {
     assert_eq!(without.status.code(), Some(2), "{without:?}");
     assert!(String::from_utf8_lossy(&without.stderr).contains("port"));
 
-    // A line with `#` and no space is a setting; the rest is prose.
+    // A line that starts with `#` and no space is a setting; other comments are prose.
     let is_setting = |line: &&str| line.starts_with('#') && !line.starts_with("# ") && *line != "#";
     assert_eq!(text.lines().filter(is_setting).count(), 11);
     let all: String = text

@@ -1,4 +1,4 @@
-//! The live page's listener: what it serves, to whom, and that nothing can be changed there.
+//! The live page's listener: its contents, its access rules, and that it permits no change.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! A dataplane thread panics while a neighbour is paused: the daemon ends, nothing stays attached,
-//! no neighbour is held for longer than the last pause states, and the next start needs no help.
+//! A dataplane thread panics while a neighbour is paused: the daemon ends, nothing stays attached, no neighbour stays paused
+//! longer than the last pause, and the next start needs no help.
 //!
-//! The panic comes from a clock, which every dataplane thread reads in every round. A test passes
-//! it to the dataplane; nothing outside of a program can.
+//! The panic comes from a clock, which every dataplane thread reads in every round. A test passes it to the dataplane, which
+//! is impossible from outside the process.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,7 +92,7 @@ fn wait_until_it_forwards(h0: &Host, h1: &Host, daemon: &Daemon) {
     }
 }
 
-/// `h1` stops the switch, which stops `h0`.
+/// `h1` pauses the switch, which then pauses `h0`.
 fn pause_all(h0: &Host, h1: &Host) {
     let began = StdInstant::now();
     loop {
@@ -110,7 +110,7 @@ fn a_panic_ends_the_daemon(workers: usize, fails: &AtomicBool, clock: fn() -> In
     let network = Network::new();
     let parent = tempfile::tempdir().unwrap();
     let run_dir = parent.path().join("run");
-    // Its threads are of this thread's network namespace.
+    // Its threads are in this thread's network namespace.
     let runtime = Runtime::new().unwrap();
     let (h0, h1) = (Host::new("h0"), Host::new("h1"));
     for _ in 0..3 {
@@ -132,8 +132,7 @@ fn a_panic_ends_the_daemon(workers: usize, fails: &AtomicBool, clock: fn() -> In
         assert!(is_gone, "{error}");
         network.assert_nothing_attached();
         assert!(!run_dir.exists(), "cannot clean up the run directory");
-        // The last pause was sent before the end, and holds for at most 65535 quanta: no process is
-        // there to send another one.
+        // The last pause was sent before the end and lasts at most 65,535 quanta; no process is left to send another.
         while h0.receive_within(StdDuration::ZERO).is_some() {}
         for _ in 0..100 {
             h0.send(&frame(3, FRAME_LENGTH));

@@ -1,4 +1,4 @@
-//! The PFC storm watchdog between the API, LLDP's knowledge and a dataplane made of queues.
+//! The PFC storm watchdog with the API, LLDP's findings and a dataplane made of queues.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/v1/ports` of a daemon whose devices are not there: ports give theirs up and wait for others.
+//! `/v1/ports` of a daemon whose devices do not exist: ports release devices and wait for others.
 
 use crate::support::running::Running;
 use crate::support::{get, port, put, settings, until, FakeDataplane};

@@ -1,4 +1,5 @@
-//! Devices of a running dataplane that go and come back, on veth pairs in a network namespace. Needs root, and fails without.
+//! Devices of a running dataplane that disappear and return, on veth pairs in a network namespace. Needs root, and fails
+//! without it.
 
 use crate::support::network::{config, frame, ip, Host, Network, CONFIG, LIMIT};
 use weir_core::{Command, DropCounts, PortId};
@@ -15,7 +16,7 @@ fn port(index: usize) -> PortId {
     PortId::from_index(index).unwrap()
 }
 
-/// A dataplane and its queues, of which there may be only one pair of ends.
+/// A dataplane and its queues; only one pair of ends may exist.
 struct Running {
     dataplane: Dataplane,
     link: weir_switchd::dataplane::link::DataplaneLink,
@@ -67,13 +68,13 @@ impl Running {
         self.link.requests.try_send(Request::Command(up)).unwrap();
     }
 
-    /// Checks that frames pass from one host to the other, and none is lost.
+    /// Checks that frames pass from one host to the other without loss.
     fn assert_forwards(&self, first: u32) {
         let (h0, h1) = (Host::new("h0"), Host::new("h1"));
         for number in first..first + 50 {
             let frame = frame(number, 500);
             h0.send(&frame);
-            // A host at a new device is told first what it may send.
+            // A host at a new device is first sent its pause state.
             let mut received = h1.receive();
             while received[12..14] == MAC_CONTROL {
                 received = h1.receive();
@@ -101,7 +102,7 @@ fn come_and_go(text: &str, queues: u32) {
     let mut running = Running::start(&network, text);
     running.assert_forwards(0);
     for time in 1..=TIMES {
-        // Either, and both at once: the packet memory is shared by way of a socket of one of them.
+        // Either device, or both at once: the packet memory is shared through a socket of one of them.
         let gone: &[usize] = [&[0][..], &[1], &[0, 1], &[1, 0]][time as usize % 4];
         for index in gone {
             ip(&format!("link del p{index}"));
@@ -144,8 +145,7 @@ fn devices_of_threads_beside_the_core_come_and_go() {
     come_and_go(&text, 2);
 }
 
-/// A device that is still there is free for others as soon as it is released, and can be attached
-/// again.
+/// A present device is free for others as soon as it is released, and can be attached again.
 #[test]
 #[ignore = "needs root"]
 fn a_device_that_is_released_is_free() {
@@ -167,7 +167,7 @@ fn a_device_that_is_released_is_free() {
     network.assert_nothing_attached();
 }
 
-/// A switch starts without devices that its ports wait for, and without any.
+/// A switch starts without devices that its ports wait for, even without any.
 #[test]
 #[ignore = "needs root"]
 fn a_port_waits_for_its_device() {
@@ -194,8 +194,7 @@ fn a_port_waits_for_its_device() {
     assert!(error.to_string().contains("no device `p1`"), "{error}");
 }
 
-/// A device that cannot be used is refused with the reason, and leaves nothing behind; the next one
-/// is attached.
+/// An unusable device is refused with the reason and leaves nothing behind; the next one is attached.
 #[test]
 #[ignore = "needs root"]
 fn a_device_that_cannot_be_used_is_refused() {

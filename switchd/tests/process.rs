@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use weir_switchd::cli;
 use weir_switchd::os::run_dir::RunDir;
 
-/// No such device exists.
+/// A device that does not exist.
 const NO_DEVICE: &str = "weir-no-device";
 
 struct Files {
@@ -65,7 +65,7 @@ fn check_accepts_a_good_file_and_touches_nothing() {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_line() {
+fn every_mistake_is_reported_with_its_line() {
     let files = Files::new();
     let path = files.config("colour = \"green\"\nspeed = 1");
     let output = weir_switchd(&path, &[]);

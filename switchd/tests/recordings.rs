@@ -1,4 +1,4 @@
-//! `/v1/recordings`: what is refused, and that a client that goes ends its series.
+//! `/v1/recordings`: refusals, and the end of a series when its client disconnects.
 
 use crate::support::running::Running;
 use crate::support::{begin, request_with, settings, until, FakeDataplane};
@@ -35,7 +35,7 @@ async fn intervals_and_durations_out_of_range_are_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_gives_its_place_back() {
+async fn a_client_that_leaves_frees_its_place() {
     let dataplane = FakeDataplane::start();
     let series = std::sync::Arc::clone(&dataplane.series);
     let running = move || series.lock().unwrap().iter().flatten().count();
@@ -57,14 +57,14 @@ async fn a_client_that_goes_gives_its_place_back() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_gives_its_place_back_when_its_time_is_over() {
+async fn a_client_that_does_not_read_frees_its_place_after_a_timeout() {
     let dataplane = FakeDataplane::start();
     let places = std::sync::Arc::clone(&dataplane.series);
     let daemon = Running::start(dataplane, settings()).await;
     let body = r#"{"every_seconds": 0.001, "duration_seconds": 1}"#;
     let stream = begin(&daemon.socket, "/v1/recordings", body).await;
     let series = until(async || places.lock().unwrap().iter().flatten().next().cloned()).await;
-    // More than its sockets have room for, for as long as it lasts.
+    // More than its sockets can hold, as long as it lasts.
     let mut frames = 0;
     until(async || {
         for _ in 0..1_000 {

@@ -1,4 +1,4 @@
-//! The configuration file is read again, over a dataplane made of queues.
+//! Reloading of the configuration file, with a dataplane made of queues.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use weir_core::{ClassMode, Command, CommandError, PortId};
 use weir_switchd::daemon::reload::Reloader;
 use weir_switchd::daemon::Signal;
 
-/// Configuration after [`FILE`].
+/// Configuration that replaces [`FILE`].
 const ROUTED: &str = r#"[[route]]
 destination = "02:00:00:00:00:01"
 ports = ["p0"]
@@ -182,7 +182,7 @@ async fn what_can_change_does_so_at_once() {
     assert!(
         matches!(class.mode, ClassMode::Pfc(thresholds) if thresholds.xoff().get() == 56 * 1024)
     );
-    // The policy watches every port.
+    // The policy applies the watchdog to every port.
     assert_eq!(watchdogs.len(), 3);
     assert_eq!(members.count(), 2);
     let classified = daemon.classified.lock().unwrap().clone();
@@ -193,7 +193,7 @@ async fn what_can_change_does_so_at_once() {
     let status: Status = get(&daemon.running.socket, "/v1/status").await.json();
     assert_eq!(status.deadlock_policy, "watchdog");
 
-    // The same file again changes nothing more.
+    // Reloading the same file changes nothing.
     let again = daemon.reload("").await;
     assert!(again.applied.is_empty());
     assert_eq!(again.kept, report.kept);
@@ -201,8 +201,7 @@ async fn what_can_change_does_so_at_once() {
     daemon.running.end().await.unwrap();
 }
 
-/// One setting that needs a restart, or that the dataplane refuses, also keeps the others out of
-/// force.
+/// One setting that needs a restart, or that the dataplane refuses, also prevents the others from being applied.
 #[tokio::test]
 async fn one_impossible_setting_holds_all_others_back() {
     let daemon = Daemon::start().await;
@@ -228,7 +227,7 @@ async fn one_impossible_setting_holds_all_others_back() {
         assert!(daemon.commands().is_empty(), "{query}");
     }
 
-    // A refusal after another setting took effect: that one goes back.
+    // After a refusal, a setting that has taken effect is reverted.
     daemon.write(&[both[0], ("ports = [\"p0\"]", "ports = [\"p1\"]")]);
     *daemon.outcome.lock().unwrap() = Err(CommandError::RoutesFull(7));
     *daemon.concerns.lock().unwrap() = |command| matches!(command, Command::SetRoute { .. });
@@ -255,7 +254,7 @@ async fn a_file_that_is_in_force_already_needs_no_confirmation() {
     assert_eq!((report.applied.len(), report.confirm_seconds), (0, None));
     let (status, text) = post(&daemon, "/v1/reload/confirm").await;
     assert!(status == 409 && text.contains("nothing waits"), "{text}");
-    // No timer refuses the next one.
+    // No timer blocks the next reload.
     daemon.write(&[("xoff = \"60KiB\"", "xoff = \"56KiB\"")]);
     assert_eq!(applied(&daemon.reload("").await), ["class.lossless.xoff"]);
     daemon.running.end().await.unwrap();
@@ -395,7 +394,7 @@ async fn what_nobody_confirms_goes_back_by_itself() {
         status == 409 && text.contains("switchctl confirm"),
         "{text}"
     );
-    // Looking is not changing.
+    // A dry run changes nothing.
     assert!(daemon.reload("?dry_run=true").await.applied.is_empty());
 
     let mut after = 0;
@@ -412,7 +411,7 @@ async fn what_nobody_confirms_goes_back_by_itself() {
         after = page.events.last().map_or(after, |event| event.sequence);
     }
     assert_eq!(last_xoff(&daemon), Some(60 * 1024));
-    // The file still has what was taken back.
+    // The file still has the reverted setting.
     assert_eq!(applied(&daemon.reload("?dry_run=true").await), changed);
     let (status, text) = post(&daemon, "/v1/reload/confirm").await;
     assert!(status == 409 && text.contains("nothing waits"), "{text}");

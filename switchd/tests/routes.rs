@@ -1,4 +1,4 @@
-//! Routes and recent flows in the API, and changes of them.
+//! Routes and recent flows in the API, and changes to routes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn route(destination: MacAddress, members: &[(&str, u64)], buckets: u64, pins: u
     }
 }
 
-/// Two routes of three, one of them with four buckets and a pin.
+/// Returns a dataplane with two of three routes, one of them with four buckets and a pin.
 fn with_routes() -> FakeDataplane {
     let fake = FakeDataplane::start();
     let mut state = fake.template.lock().unwrap();
@@ -278,7 +278,7 @@ async fn every_change_is_passed_on_and_recorded() {
 }
 
 #[tokio::test]
-async fn what_the_dataplane_refuses_is_told_in_its_words() {
+async fn refusals_of_the_dataplane_are_reported_unchanged() {
     let daemon = Daemon::start(FakeDataplane::start());
     let bucket = format!("/v1/routes/{X}/buckets/1");
     let (destination, body) = (X, r#"{"port": "p1"}"#);
@@ -411,7 +411,7 @@ async fn what_is_no_request_never_reaches_the_dataplane() {
     daemon.stop().await;
 }
 
-/// Tables are requested while samples, which have none, are taken all the time.
+/// Tables are requested while samples, which have none, are taken continually.
 #[tokio::test]
 async fn many_ask_at_once_and_each_is_answered() {
     let daemon = Daemon::start(with_routes());

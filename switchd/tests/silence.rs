@@ -1,4 +1,4 @@
-//! Silent connections keep no other client from being answered.
+//! Silent connections do not prevent other clients from being answered.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,17 +19,16 @@ use weir_switchd::control;
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::{api, metrics, page};
 
-/// More connections than any listener has places for.
+/// More connections than any listener accepts.
 const SILENT: usize = 300;
 
-/// Both ends of every connection are this process's, and most systems allow it 1,024 open files
-/// until it requests more.
+/// Raises the limit of open files, 1,024 on most systems: both ends of every connection are in this process.
 fn allow_many_files() {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
 }
 
-/// A server of `/` and of `/slow`, which is answered only after `release`.
+/// Serves `/`, and `/slow`, which is answered only after `release`.
 struct Served {
     address: SocketAddr,
     release: Arc<Notify>,
@@ -65,7 +64,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Opens a connection whose request is being answered.
+    /// Opens a connection with a pending answer.
     async fn slow(&self) -> TcpStream {
         let before = self.entered.load(Ordering::Relaxed);
         let mut stream = self.connect().await;
@@ -79,7 +78,7 @@ impl Served {
     }
 }
 
-/// Returns true if the other side closes `stream`.
+/// Returns true if the peer closes `stream`.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     let closed = tokio::time::timeout(LIMIT, stream.read_to_end(&mut rest));
@@ -143,13 +142,13 @@ async fn whoever_sends_no_whole_request_is_cut_off() {
     .await;
     let mut silent = served.connect().await;
     assert!(is_closed(&mut silent).await);
-    // Bytes that come are no request as long as there is no end of them.
+    // Bytes that never end are not a request.
     let mut slow = served.connect().await;
     slow.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
     until(async || slow.write_all(b"X: y\r\n").await.err().map(drop)).await;
 }
 
-/// A slow answer is a reason to be silent.
+/// A connection with a slow answer may be silent.
 #[tokio::test]
 async fn a_request_that_is_being_answered_keeps_its_place() {
     let served = Served::start(Limits {
@@ -159,7 +158,7 @@ async fn a_request_that_is_being_answered_keeps_its_place() {
     })
     .await;
     let slow = served.slow().await;
-    // One that came later is over, and others that are silent have to make room.
+    // The later one was closed: silent connections have to make room.
     assert!(is_closed(&mut served.connect().await).await);
     for _ in 0..20 {
         let mut silent = served.connect().await;
@@ -170,9 +169,9 @@ async fn a_request_that_is_being_answered_keeps_its_place() {
     assert_eq!(answer(slow).await.body, "slow");
 }
 
-/// A connection that has had its answer is closed after those that have never sent a request.
+/// A connection that has had its answer is closed after those that never sent a request.
 #[tokio::test]
-async fn the_silent_go_first() {
+async fn the_silent_are_evicted_first() {
     let served = Served::start(Limits {
         connections: 2,
         ..LASTING

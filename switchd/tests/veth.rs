@@ -1,4 +1,4 @@
-//! The dataplane on real devices: two veth pairs in a network namespace. Needs root, and fails without.
+//! The dataplane on real devices: two veth pairs in a network namespace. Needs root, and fails without it.
 
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
@@ -42,7 +42,7 @@ fn frames_come_out_as_they_went_in() {
         assert_eq!((port.xdp_mode, port.zero_copy), ("native", false));
     }
     let (h0, h1) = (Host::new("h0"), Host::new("h1"));
-    // More than all rings hold, so that every chunk is used again.
+    // More than all rings hold, so that every chunk is reused.
     let lengths = [60, 61, 64, 577, 1024, 1513, 1514].into_iter().cycle();
     for (number, length) in (0..2_000).zip(lengths) {
         let frame = frame(number, length);
@@ -62,7 +62,7 @@ fn frames_come_out_as_they_went_in() {
     network.assert_nothing_attached();
 }
 
-/// A device with two queues gets two sockets, or is refused if the file leaves one out.
+/// A device with two queues gets two sockets, or is refused if the file omits one.
 #[test]
 #[ignore = "needs root"]
 fn every_queue_of_a_device_has_a_socket() {
@@ -90,7 +90,7 @@ fn every_queue_of_a_device_has_a_socket() {
     dataplane.stop(LIMIT, Programs::Detach).unwrap();
 }
 
-/// The program's verdicts on frames are shown, except those from before the sockets.
+/// The program's verdicts on frames are shown, except those from before the sockets were opened.
 #[test]
 #[ignore = "needs root"]
 fn verdicts_are_counted_and_a_port_can_fall_back() {
@@ -154,7 +154,7 @@ fn stopping_waits_for_what_is_buffered() {
     let network = Network::new();
     let dataplane = network.start().unwrap();
     let (h0, h1) = (Host::new("h0"), Host::new("h1"));
-    // Runs out by itself, while the switch drains or, on a slow machine, before.
+    // Expires by itself while the switch drains or, on a slow machine, before.
     h1.pause(Quanta(20_000));
     for number in 0..10 {
         h0.send(&frame(number, FRAME_LENGTH));
@@ -177,7 +177,7 @@ fn stopping_waits_for_what_is_buffered() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_cannot_start_says_why_and_leaves_nothing() {
+fn a_failed_start_has_a_reason_and_leaves_nothing() {
     let network = Network::new();
     let missing = config(&CONFIG.replacen("\"p1\"\nrole", "\"p9\"\nname = \"p1\"\nrole", 1));
     let error = Dataplane::start(&missing, &network.pins).unwrap_err();
@@ -208,7 +208,7 @@ fn what_cannot_start_says_why_and_leaves_nothing() {
         matches!(&error, DataplaneError::Socket { device, queue: 0, .. } if device == "p0"),
         "{error}"
     );
-    // The first one is none the worse for it.
+    // The first one is not affected.
     let (h0, h1) = (Host::new("h0"), Host::new("h1"));
     h0.send(&frame(1, FRAME_LENGTH));
     assert_eq!(h1.receive(), frame(1, FRAME_LENGTH));
@@ -231,7 +231,7 @@ fn a_device_that_is_gone_does_not_end_the_thread() {
         assert!(began.elapsed() < LIMIT, "{:?}", snapshot(&dataplane));
         std::thread::yield_now();
     }
-    // Nothing can leave, and the switch says so.
+    // Nothing can be sent, and the switch reports it.
     let stopped = dataplane
         .stop(StdDuration::from_millis(50), Programs::Detach)
         .unwrap();

@@ -1,4 +1,4 @@
-//! Peaks for their readers and pauses, as the API and the metrics have them.
+//! Peaks for their readers, and pauses, in the API and the metrics.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +37,7 @@ fn of(all: &Watermarks, reader: Reader) -> Option<&ReaderWatermarks> {
     all.readers.iter().find(|marks| marks.reader == reader)
 }
 
-/// Returns frames, and ingress, headroom and egress of the first port.
+/// Returns the frames, and ingress, headroom and egress of the first port.
 fn peaks(marks: &ReaderWatermarks) -> [u64; 4] {
     let mut queues = marks.queues.iter();
     let queue = queues.find(|queue| queue.port == "p0" && queue.priority == LOSSLESS);
@@ -116,7 +116,7 @@ async fn an_interval_is_shown_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_cleared_is_said() {
+async fn what_cannot_be_cleared_is_reported() {
     let (daemon, _) = start(settings()).await;
     for (body, status, hint) in [
         (json!({"reader": "telemetry"}), 400, "[watermark] interval"),
@@ -137,7 +137,7 @@ async fn what_cannot_be_cleared_is_said() {
 }
 
 #[tokio::test]
-async fn pauses_are_told_with_their_moments() {
+async fn pauses_are_reported_with_their_times() {
     let (daemon, template) = start(settings()).await;
     say(&template, 5, |gauges| {
         gauges.pauses_received = PauseGauges {

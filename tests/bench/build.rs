@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     for program in PROGRAMS {
         let source = format!("src/bpf/{program}.bpf.c");
         println!("cargo:rerun-if-changed={source}");
-        // asm/types.h is in a directory of its own on Debian and Ubuntu; elsewhere this one is not there.
+        // asm/types.h has a separate directory only on Debian and Ubuntu.
         SkeletonBuilder::new()
             .source(&source)
             .clang_args([

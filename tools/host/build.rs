@@ -1,5 +1,5 @@
-//! Compiles the programs for the kernel, with a clang that can: references to packets need type tags, which older ones
-//! leave out without a word. Without one the program says so when it is to attach.
+//! Compiles the programs for the kernel, with a recent clang: references to packets need type tags, which older versions
+//! silently omit. Without such a clang the program reports this when it attaches.
 
 use std::env;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ const HEADERS: [&str; 3] = [
     "src/bpf/classify.h",
     "src/bpf/kernel.h",
 ];
-/// The first one that was seen to do it.
+/// The first version known to support type tags.
 const CLANG_MIN: u32 = 17;
 
 fn main() -> Result<()> {
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         .with_context(|| format!("compiling {PROGRAM} with {clang}"))
 }
 
-/// So that the object is the same wherever it is compiled.
+/// Makes the object independent of the place of compilation.
 fn without_own_path() -> Result<String> {
     let here = env::var("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?;
     Ok(format!(
@@ -59,7 +59,7 @@ fn without_own_path() -> Result<String> {
     ))
 }
 
-/// The newest there is of those that can.
+/// Returns the newest suitable clang.
 fn clang() -> Option<String> {
     if let Ok(named) = env::var("WEIR_HOST_CLANG") {
         return Some(named);
@@ -71,14 +71,14 @@ fn clang() -> Option<String> {
     known.find(|name| version(name).is_some_and(|version| version >= CLANG_MIN))
 }
 
-/// The major version of a clang, as it says it; none where there is no such program.
+/// Returns the major version of a clang; `None` if it is missing.
 fn version(name: &str) -> Option<u32> {
     let said = Command::new(name).arg("-dumpversion").output().ok()?;
     let text = String::from_utf8(said.stdout).ok()?;
     text.split('.').next()?.trim().parse().ok()
 }
 
-/// `asm/types.h` is in a directory of its own on Debian and Ubuntu, which `clang -target bpf` does not search.
+/// Debian and Ubuntu have `asm/types.h` in a separate directory, which `clang -target bpf` does not search.
 fn multiarch_include() -> Option<String> {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
     let path = format!("/usr/include/{arch}-linux-gnu");

@@ -11,7 +11,7 @@ use crate::{build, tool};
 ///
 /// # Errors
 ///
-/// When the simulator cannot be built, or a run does not show what its picture is about.
+/// When the simulator cannot be built, or a run does not show the subject of its picture.
 pub fn figures(directory: &Path) -> Result<()> {
     let simulator = build::simulator()?;
     let status = Command::new(&simulator)
@@ -37,7 +37,7 @@ const MDBOOK: [&str; 5] = [
 ///
 /// # Errors
 ///
-/// When there is no mdBook and it cannot be installed, or it does not render the book.
+/// When mdBook is missing and cannot be installed, or it fails.
 pub fn render(directory: &Path, no_install: bool) -> Result<PathBuf> {
     let mdbook = tool::of_registry("mdbook", &MDBOOK, no_install)?;
     let mut render = Command::new(mdbook);
@@ -46,7 +46,7 @@ pub fn render(directory: &Path, no_install: bool) -> Result<PathBuf> {
         .arg(build::root().join("docs"))
         .arg("--dest-dir")
         .arg(std::path::absolute(directory)?)
-        // Which version's book it is stands on every page.
+        // Every page shows the version of the book.
         .env(
             "MDBOOK_BOOK__TITLE",
             concat!("Weir ", env!("CARGO_PKG_VERSION")),

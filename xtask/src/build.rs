@@ -1,4 +1,4 @@
-//! Builds what a lab runs, and becomes the lab; builds and runs the benchmarks.
+//! Builds and runs the lab, the benchmarks and other programs.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -19,32 +19,23 @@ pub const PROGRAMS: [&str; 8] = [
     "weir-lab",
 ];
 
-/// The repository.
 pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_owned()
 }
 
-/// The cargo that runs us.
+/// Returns the cargo that runs xtask.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Builds the switch, the lab and its endpoint, optimised; returns where they are.
-///
-/// # Errors
-///
-/// When they do not compile.
+/// Builds the switch, the lab and its endpoint, optimised; returns their directory.
 pub fn release() -> Result<PathBuf> {
     build(&["weir-switchd", "weir-lab", "weir-endpoint"])?;
     Ok(target_directory().join("release"))
 }
 
-/// Builds the switch, the lab, its endpoint, `switchctl` and `weir-host`, optimised; returns where they are.
-///
-/// # Errors
-///
-/// When they do not compile.
+/// Builds the switch, the lab, its endpoint, `switchctl` and `weir-host`, optimised; returns their directory.
 pub fn soak() -> Result<PathBuf> {
     build(&[
         "weir-switchd",
@@ -56,21 +47,13 @@ pub fn soak() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
-/// Builds all [`PROGRAMS`], optimised; returns where they are.
-///
-/// # Errors
-///
-/// When they do not compile.
+/// Builds all [`PROGRAMS`], optimised; returns their directory.
 pub fn programs() -> Result<PathBuf> {
     build(&PROGRAMS)?;
     Ok(target_directory().join("release"))
 }
 
-/// Builds the program that loads every form of the XDP program, with `compiler` for the latter, below `target`; returns the program.
-///
-/// # Errors
-///
-/// When it does not compile.
+/// Builds the program that loads every form of the XDP program, which `compiler` compiles, below `target`; returns its path.
 pub fn forms(compiler: &str, target: &Path) -> Result<PathBuf> {
     let status = cargo()
         .args([
@@ -95,35 +78,23 @@ pub fn forms(compiler: &str, target: &Path) -> Result<PathBuf> {
 }
 
 /// Builds and runs the core's benchmark.
-///
-/// # Errors
-///
-/// When it does not compile or fails.
 pub fn bench() -> Result<()> {
     run_bench("weir-core", "cost_of_levels", &[])
 }
 
-/// Builds and runs the core's benchmark of many cases, then that of one owner and two.
-///
-/// # Errors
-///
-/// When it does not compile or fails.
+/// Builds and runs the core's benchmark of many cases, then the one with one and two owners.
 pub fn bench_core() -> Result<()> {
     run_bench("weir-core-bench", "frame_cost", &[])?;
     run_bench("weir-core-bench", "owners", &[])
 }
 
-/// Builds what counts the core's instructions, optimised; returns where it is.
-///
-/// # Errors
-///
-/// When it does not compile.
+/// Builds the counter of the core's instructions, optimised; returns its directory.
 pub fn instructions() -> Result<PathBuf> {
     build(&["weir-instructions"])?;
     Ok(target_directory().join("release/weir-instructions"))
 }
 
-/// Builds and runs the simulator's benchmark: each network `rounds` times. All that was measured goes to `json`.
+/// Builds and runs the simulator's benchmark: each network `rounds` times. Writes all measurements to `json`.
 ///
 /// # Errors
 ///
@@ -154,41 +125,28 @@ fn run_bench(package: &str, bench: &str, arguments: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the simulator, optimised; returns where it is.
-///
-/// # Errors
-///
-/// When it does not compile.
+/// Builds the simulator, optimised; returns its directory.
 pub fn simulator() -> Result<PathBuf> {
     build(&["weir-sim"])?;
     Ok(target_directory().join("release/weir-sim"))
 }
 
-/// Builds the explorer, optimised; returns where it is.
-///
-/// # Errors
-///
-/// When it does not compile.
+/// Builds the explorer, optimised; returns its directory.
 pub fn explorer() -> Result<PathBuf> {
     run_build(&["--package", EXPLORER])?;
     Ok(target_directory().join("release/weir-explore"))
 }
 
-/// Builds the daemon and what measures switches wire to wire, optimised; returns where the latter is.
-///
-/// # Errors
-///
-/// When they do not compile.
+/// Builds the daemon and the wire-to-wire benchmark, optimised; returns the latter's directory.
 pub fn wire_bench() -> Result<PathBuf> {
     build(&["weir-switchd", "weir-bench"])?;
     Ok(target_directory().join("release/weir-bench"))
 }
 
-/// It has the core's test harness built in, which no other program should have.
+/// Built separately: it contains the core's test harness, which no other program should have.
 pub const EXPLORER: &str = "weir-explore";
 
-/// Builds optimised programs. All packages are selected, so that every build has the same features,
-/// and recompiles no dependency.
+/// Builds optimised programs. Selects all packages, so that every build has the same features and recompiles no dependency.
 fn build(programs: &[&str]) -> Result<()> {
     let mut options = vec!["--workspace", "--exclude", EXPLORER];
     options.extend(programs.iter().flat_map(|program| ["--bin", program]));
@@ -209,19 +167,17 @@ fn run_build(options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Replaces this process by the lab, so that signals reach it and its exit status is ours. Returns only
-/// what went wrong.
+/// Replaces this process with the lab, which then receives signals and sets the exit status. Returns only on failure.
 pub fn become_lab(binaries: &Path, arguments: &[OsString]) -> Error {
     replace_by(&binaries.join("weir-lab"), arguments)
 }
 
-/// Replaces this process by `program`. Returns only what went wrong.
+/// Replaces this process with `program`. Returns only on failure.
 pub fn replace_by(program: &Path, arguments: &[OsString]) -> Error {
     let error = Command::new(program).args(arguments).exec();
     Error::new(error).context(format!("starting {}", program.display()))
 }
 
-/// Returns cargo's target directory.
 pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

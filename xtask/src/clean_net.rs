@@ -1,4 +1,4 @@
-//! Removes what a killed lab left behind.
+//! Removes the remains of killed labs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,11 +8,11 @@ use anyhow::{bail, Context, Result};
 
 use crate::build::root;
 
-/// Prefix of all labs' namespaces, followed by the process id.
+/// Prefix of all labs' namespaces, followed by the process ID.
 const NAMESPACE: &str = "weir-";
 const DIRECTORY: &str = "lab-";
 
-/// Removes everything of labs that no longer run, or everything that begins with `prefix`.
+/// Removes the remains of labs that no longer run, or everything that begins with `prefix`.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn run(prefix: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Prefixes `weir-PID-` of labs whose process is gone.
+/// Returns the prefixes `weir-PID-` of labs whose process is gone.
 fn left_behind() -> BTreeSet<String> {
     [("/run/netns", NAMESPACE), ("/run/weir", DIRECTORY)]
         .iter()
@@ -55,7 +55,7 @@ fn left_behind() -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the process id in a name such as `weir-4711-0-s1` or `lab-4711-0`.
+/// Returns the process ID in a name such as `weir-4711-0-s1` or `lab-4711-0`.
 fn lab_process(name: &str, prefix: &str) -> Option<String> {
     let (process, _) = name.strip_prefix(prefix)?.split_once('-')?;
     process

@@ -1,4 +1,4 @@
-//! Writes the rules and dashboards that operators install, the book's rows of metrics, the OpenAPI document and its table.
+//! Writes the rules and dashboards for operators, the book's rows of metrics, the OpenAPI document and its table.
 
 use std::path::Path;
 
@@ -7,11 +7,7 @@ use weir_api::routes::{book, openapi};
 
 use crate::build;
 
-/// Writes every generated file below `directory`; `book` is where the alerts' runbooks are.
-///
-/// # Errors
-///
-/// When one cannot be written.
+/// Writes every generated file below `directory`; `book` is the base URL of the alerts' runbooks.
 pub fn write(directory: &Path, book: &str) -> Result<()> {
     for (name, text) in weir_monitoring::files(book) {
         let path = directory.join(&name);

@@ -1,4 +1,4 @@
-//! Licences, sources and advisories of what is built in, by cargo-deny.
+//! Checks licences, sources and advisories of dependencies, with cargo-deny.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -9,23 +9,19 @@ use crate::build::root;
 use crate::tool;
 
 const OFFLINE: [&str; 3] = ["bans", "licenses", "sources"];
-/// The exit status when RustSec's database could not be reached: nothing is known of the advisories.
+/// Exit status when RustSec's database was unreachable, so that advisories are unknown.
 const NOT_REACHED: u8 = 3;
 
-/// Returns cargo-deny, which is installed if it is missing, unless `no_install`.
-///
-/// # Errors
-///
-/// When it cannot be installed, or is not to be.
+/// Returns cargo-deny; installs it if it is missing, unless `no_install`.
 pub fn program(no_install: bool) -> Result<PathBuf> {
     tool::of_registry("cargo-deny", &[], no_install)
 }
 
-/// Holds the dependencies against deny.toml; `advisories` needs a connection to RustSec's database.
+/// Checks the dependencies against deny.toml; `advisories` needs RustSec's database.
 ///
 /// # Errors
 ///
-/// When cargo-deny is not there, or finds something.
+/// When cargo-deny is missing, or finds a violation.
 pub fn run(advisories: bool) -> Result<ExitCode> {
     let program = program(false)?;
     let deny = || {

@@ -1,4 +1,4 @@
-//! Fuzzing with cargo-fuzz: every target of `tests/fuzz/`, one process at a time, bounded in memory and time.
+//! Fuzzing with cargo-fuzz: every target of `tests/fuzz/`, one process at a time, with limits on memory and time.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -13,15 +13,14 @@ use crate::tool::remedy;
 
 const MEMORY_MEBIBYTES: u32 = 2048;
 const EXECUTION_SECONDS: u32 = 20;
-/// Page of the record, and its lines.
+/// Page with the record of runs.
 const PAGE: &str = "docs/src/experiments/robustness/fuzzing.md";
 const RECORD_BEGIN: &str = "<!-- record -->";
 const RECORD_END: &str = "<!-- end of record -->";
 /// Maximum number of lines of a libFuzzer report that describe the finding.
 const FINDINGS_SHOWN: usize = 12;
 
-/// Returns the maximum length of a target's inputs in bytes: somewhat longer than the part that it
-/// reads.
+/// Returns the maximum input length of a target in bytes: slightly more than it reads.
 fn input_length_max(target: &str) -> u32 {
     match target {
         "frame" | "mac_control" | "echo" | "reflection" => 128,
@@ -31,12 +30,12 @@ fn input_length_max(target: &str) -> u32 {
     }
 }
 
-/// When a target's run ends.
+/// Limits of a target's run.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// After this many executions.
+    /// Maximum number of executions.
     pub executions: Option<u64>,
-    /// After this long.
+    /// Maximum duration in seconds.
     pub seconds: Option<u64>,
 }
 
@@ -46,16 +45,16 @@ struct Outcome {
     executions: u64,
     seconds: u64,
     memory_mebibytes: u64,
-    /// The first lines of the finding.
+    /// First lines of the finding.
     finding: Option<String>,
 }
 
-/// Runs `targets`, or all there are. With `keep`, committed corpora become the smallest sets of inputs that reach all that
-/// was reached; with `record`, the book says what was run.
+/// Runs `targets`, or all. With `keep`, minimises the corpora without losing coverage and commits them; with `record`,
+/// records the run in the book.
 ///
 /// # Errors
 ///
-/// When a target found something, a tool is missing, or nothing can be built or written.
+/// When a target has a finding, a tool is missing, or building or writing fails.
 pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result<()> {
     require_tools()?;
     let all = all_targets()?;
@@ -98,7 +97,7 @@ pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result
     Ok(())
 }
 
-/// Returns rustup's cargo, which accepts `+nightly`; the cargo that runs us is of one toolchain.
+/// Returns rustup's cargo, which accepts `+nightly`; the cargo that runs xtask has a fixed toolchain.
 fn cargo() -> Command {
     Command::new("cargo")
 }
@@ -143,7 +142,7 @@ fn found_corpus(target: &str) -> PathBuf {
     root().join("target/fuzz/corpus").join(target)
 }
 
-/// The committed corpus: one archive.
+/// Returns the path of the committed corpus, an archive.
 fn archive(target: &str) -> PathBuf {
     root()
         .join("tests/fuzz/corpus")
@@ -162,7 +161,7 @@ fn unpack(target: &str) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Packs the inputs in `directory`: the same inputs make the same bytes.
+/// Packs the inputs in `directory`; equal inputs result in equal bytes.
 fn pack(directory: &Path, archive: &Path) -> Result<()> {
     tar(Command::new("tar")
         .args(["--create", "--format=ustar", "--sort=name", "--mtime=@0"])
@@ -193,7 +192,7 @@ fn fuzz(target: &str, bound: Bound) -> Result<Outcome> {
     let found = found_corpus(target);
     std::fs::create_dir_all(&found).with_context(|| found.display().to_string())?;
     let mut command = cargo_fuzz();
-    // Safe Rust alone: what AddressSanitizer would look for, the compiler has ruled out, and it halves the speed.
+    // Safe Rust only: the compiler rules out what AddressSanitizer would detect, and it halves the speed.
     command.args(["run", "--sanitizer", "none", target]);
     command.arg(&found).arg(unpack(target)?).arg("--");
     command.args([
@@ -240,8 +239,7 @@ fn fuzz(target: &str, bound: Bound) -> Result<Outcome> {
 }
 
 impl Outcome {
-    /// Handles one line of libFuzzer: shows progress, and keeps figures and the beginning of the
-    /// finding.
+    /// Parses one line of libFuzzer: shows progress, and keeps figures and the beginning of the finding.
     fn read(&mut self, line: &str, report: &mut Vec<String>) {
         let figure = |name: &str| line.strip_prefix(name)?.trim().parse::<u64>().ok();
         if let Some(count) = figure("stat::number_of_executed_units:") {
@@ -268,8 +266,7 @@ impl Outcome {
     }
 }
 
-/// Reduces the found inputs to the smallest set with the same coverage, which becomes the committed
-/// corpus.
+/// Reduces the inputs to the smallest set with the same coverage, which becomes the committed corpus.
 fn minimise(target: &str) -> Result<()> {
     let smallest = root().join("target/fuzz/smallest").join(target);
     make_empty(&smallest)?;
@@ -293,7 +290,7 @@ fn minimise(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of files and bytes of a directory.
+/// Returns the number of files in a directory and their size in bytes.
 fn size_of(directory: &Path) -> Result<(u64, u64)> {
     let (mut files, mut bytes) = (0, 0);
     for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
@@ -313,7 +310,7 @@ const SOURCES: [&str; 6] = [
     "tests/fuzz/fuzz_targets",
 ];
 
-/// Returns the commit that runs; marks a tree with uncommitted changes to the sources.
+/// Returns the current commit, marked if the sources have uncommitted changes.
 fn commit() -> Result<String> {
     let git = |arguments: &[&str]| -> Result<String> {
         let output = Command::new("git")
@@ -334,7 +331,7 @@ fn commit() -> Result<String> {
     })
 }
 
-/// Puts a row into the book's table, replacing the target's last one.
+/// Writes a row into the book's table, replacing the target's last one.
 fn write_record(outcome: &Outcome, commit: &str) -> Result<()> {
     let path = root().join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| PAGE.to_owned())?;
@@ -360,7 +357,7 @@ fn row(outcome: &Outcome, commit: &str, files: u64, bytes: u64) -> String {
     row
 }
 
-/// Returns `None` when the page has no record.
+/// Returns `None` if the page has no record.
 fn with_row(page: &str, target: &str, row: &str) -> Option<String> {
     let (before, rest) = page.split_once(RECORD_BEGIN)?;
     let (record, after) = rest.split_once(RECORD_END)?;

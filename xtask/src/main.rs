@@ -46,7 +46,7 @@ enum Command {
     /// Run the tests, including those in network namespaces.
     #[command(after_help = TEST_HELP)]
     Test(TestArguments),
-    /// Runs one test, and writes its times down: what `test --times` has cargo-nextest call.
+    /// Runs one test and records its times; `test --times` makes cargo-nextest call this.
     #[command(hide = true)]
     TimeTest {
         /// The test's executable and arguments.
@@ -80,10 +80,10 @@ enum Command {
     Book,
     /// Generate the figures of the book's concepts, from runs of the simulator.
     Figures(FiguresArguments),
-    /// Build the Debian package, or all that others install.
+    /// Build the Debian package, or all artefacts to install.
     #[command(after_help = dist::HELP)]
     Dist(dist::Arguments),
-    /// Build the image of a container.
+    /// Build the container image.
     #[command(after_help = dist::image::HELP)]
     Image(dist::image::Arguments),
     /// Remove network namespaces and run directories of labs that were killed.
@@ -258,7 +258,7 @@ struct LabArguments {
 struct TestArguments {
     #[command(flatten)]
     setup: SetupArguments,
-    /// Every test, those included that take long.
+    /// Every test, including those that take long.
     #[arg(long, conflicts_with = "arguments")]
     all: bool,
     /// Write clock and processor seconds of the build and of the tests to FILE, as Markdown.
@@ -314,7 +314,7 @@ struct BenchArguments {
     /// TCP between two kernels, by iperf3.
     #[arg(long)]
     tcp: bool,
-    /// What switches cost that have nothing to do.
+    /// Cost of idle switches.
     #[arg(long)]
     idle: bool,
     /// Short trials, one round.
@@ -345,11 +345,11 @@ struct SoakArguments {
     /// Run real switches in network namespaces under random faults instead, for this many hours. Needs root.
     #[arg(long, conflicts_with_all = ["networks", "first"])]
     hours: Option<f64>,
-    /// With --hours: have all frames that may use the express path.
+    /// With --hours: let all permitted frames use the express path.
     #[arg(long, requires = "hours")]
     express: bool,
-    /// Test a wide range of random networks instead, also while traffic runs: under Levels, and as many under PFC with
-    /// the Deadlock Breaker.
+    /// Test a wide range of random networks instead, also while traffic runs: under Levels, and as many under PFC with the
+    /// Deadlock Breaker.
     #[arg(long, conflicts_with = "hours")]
     search: bool,
     /// Number of random networks.
@@ -425,7 +425,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<ExitCode> {
     match command {
-        // Its status says more than that it failed.
+        // It has its own exit statuses.
         Command::VmTest(arguments) => return Ok(vm::run(&arguments)),
         Command::Setup(setup) => setup::run(setup.no_install, setup::Purpose::All),
         Command::Demo(demo) => run::demo(demo),

@@ -1,15 +1,11 @@
-//! Network namespaces, XDP and mounts need privileges.
+//! Checks for the privileges that network namespaces, XDP and mounts need.
 
 use anyhow::{bail, Context, Result};
 
 /// CAP_NET_ADMIN and CAP_SYS_ADMIN, by bit number (linux/capability.h).
 const NEEDED: u64 = 1 << 12 | 1 << 21;
 
-/// Fails with what to type instead, unless this process may make network namespaces.
-///
-/// # Errors
-///
-/// When it may not.
+/// Fails, with the command to use instead, unless this process may create network namespaces.
 pub fn require(command: &str) -> Result<()> {
     if effective_capabilities()? & NEEDED == NEEDED {
         return Ok(());
@@ -20,7 +16,6 @@ pub fn require(command: &str) -> Result<()> {
     )
 }
 
-/// Returns true if this process is root.
 pub fn is_root() -> bool {
     status_field("Uid:")
         .ok()

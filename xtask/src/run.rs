@@ -1,4 +1,4 @@
-//! The commands that become another program, or run one.
+//! The commands that replace this process with a program, or run one.
 
 use std::ffi::OsString;
 
@@ -7,10 +7,6 @@ use anyhow::Result;
 use crate::{build, root, setup, BenchArguments, DemoArguments, LabArguments};
 
 /// Builds and shows the demo.
-///
-/// # Errors
-///
-/// When something does not build or run.
 pub fn demo(demo: DemoArguments) -> Result<()> {
     root::require("cargo xtask demo")?;
     setup::run(demo.setup.no_install, setup::Purpose::Lab)?;
@@ -39,10 +35,6 @@ pub fn demo(demo: DemoArguments) -> Result<()> {
 }
 
 /// Runs one scenario file in namespaces.
-///
-/// # Errors
-///
-/// When something does not build or run.
 pub fn lab(lab: LabArguments) -> Result<()> {
     root::require("cargo xtask lab")?;
     setup::run(lab.setup.no_install, setup::Purpose::Lab)?;
@@ -59,11 +51,7 @@ pub fn lab(lab: LabArguments) -> Result<()> {
     Err(build::become_lab(&binaries, &arguments))
 }
 
-/// Measures what the options ask for.
-///
-/// # Errors
-///
-/// When something does not build or run.
+/// Runs the selected measurements.
 pub fn bench(bench: BenchArguments) -> Result<()> {
     if bench.sim {
         const ROUNDS: u32 = 5;
@@ -88,7 +76,7 @@ pub fn bench(bench: BenchArguments) -> Result<()> {
     build::bench()
 }
 
-/// Runs `weir-bench` with its measurements under this name.
+/// Runs the measurement of `weir-bench` with this name.
 fn bench_switches(name: &str, bench: BenchArguments) -> Result<()> {
     root::require(&format!("cargo xtask bench --{name}"))?;
     setup::run(false, setup::Purpose::Lab)?;

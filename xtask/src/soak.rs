@@ -1,4 +1,4 @@
-//! Soak tests, which take too long for the tests.
+//! Soak tests, which take too long for the normal tests.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,11 +7,11 @@ use anyhow::{bail, Context, Result};
 
 use crate::build;
 
-/// Theorem 1 by trial on `networks` random networks, and as many with faults. The sums go to `directory`.
+/// Tests Theorem 1 on `networks` random networks, and on as many with faults. Writes the totals to `directory`.
 ///
 /// # Errors
 ///
-/// When a network does not keep the promise, or nothing can be built or written.
+/// When a network violates the theorem, or building or writing fails.
 pub fn run(networks: u64, first: u64, directory: &Path) -> Result<()> {
     let simulator = build::simulator()?;
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
@@ -37,12 +37,12 @@ pub fn run(networks: u64, first: u64, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// `networks` wide random networks under Levels, and as many under PFC with the Deadlock Breaker, judged while traffic
-/// runs as well. Sums and what was found, shrunk to scenario files, go to `directory`.
+/// Tests a wide range of `networks` random networks under Levels, and as many under PFC with the Deadlock Breaker, also
+/// while traffic runs. Writes totals and findings, reduced to scenario files, to `directory`.
 ///
 /// # Errors
 ///
-/// When a network does not keep the promise, or nothing can be built or written.
+/// When a network violates its guarantees, or building or writing fails.
 pub fn wide(networks: u64, first: u64, directory: &Path) -> Result<()> {
     let simulator = build::simulator()?;
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
@@ -70,12 +70,12 @@ pub fn wide(networks: u64, first: u64, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Real switches in namespaces under random faults for so many hours, with the express path or without. The summary goes to
-/// `directory`.
+/// Runs real switches in namespaces under random faults for `hours` hours, with or without the express path. Writes the
+/// summary to `directory`.
 ///
 /// # Errors
 ///
-/// When a promise is not kept, or nothing can be built or written.
+/// When a guarantee is violated, or building or writing fails.
 pub fn in_namespaces(hours: f64, express: bool, directory: &Path) -> Result<()> {
     let binaries = build::soak()?;
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;

@@ -10,25 +10,21 @@ use crate::build::{cargo, root};
 use crate::times::Times;
 use crate::tool;
 
-/// Which tests; `.config/nextest.toml` has the profile of each tier, and its reason.
+/// Tier of tests; `.config/nextest.toml` has a profile for each, and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// Those that tell a newcomer that the build is good.
+    /// Tests that show a newcomer that the build is good.
     First,
-    /// All of them: those that protect a release.
+    /// All tests, which protect a release.
     All,
 }
 
-/// Runs the tests of a tier with cargo-nextest, or all with cargo test, and then the documentation tests. `arguments` select tests of any
-/// tier; `times` gets a table of their costs.
-///
-/// # Errors
-///
-/// When one fails.
+/// Runs the tests of a tier with cargo-nextest, or all tests with cargo test, and then the documentation tests. `arguments`
+/// select tests of any tier; a table of their costs is written to `times`.
 pub fn run(tier: Tier, arguments: &[OsString], times: Option<&Path>) -> Result<()> {
     let mut measured = times.map(Times::begin).transpose()?;
-    // The namespace tests start daemons: build them first, from the same profile. With the tests, since those choose
-    // features of dependencies, and all would be compiled twice; without, where only some tests are wanted.
+    // The namespace tests start daemons, so these are built first, in the same profile. Tests are built as well, since they
+    // select features of dependencies that would otherwise be compiled twice; not if only some tests are selected.
     let mut build = cargo();
     build.args(["build", "--workspace", "--bins"]);
     if arguments.is_empty() {
@@ -66,7 +62,7 @@ pub fn run(tier: Tier, arguments: &[OsString], times: Option<&Path>) -> Result<(
     }
 }
 
-/// The same without cargo-nextest, which knows no time limits and no tiers.
+/// Runs the tests without cargo-nextest, and thus without time limits and tiers.
 fn with_cargo(arguments: &[OsString]) -> Result<()> {
     let mut test = cargo();
     test.args(["test", "--no-fail-fast"]);

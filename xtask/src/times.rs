@@ -1,4 +1,4 @@
-//! Clock and processor time of the tests, by package, as a table for the book: which tests compute, and which wait.
+//! Clock and CPU time of the tests, by package, as a table for the book: which tests compute, and which wait.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 
-/// Environment variable for the file to which [`one`] adds.
+/// Environment variable with the file to which [`one`] appends.
 const LOG: &str = "WEIR_TEST_TIMES";
 /// Set by cargo-nextest for each test.
 const PACKAGE: &str = "CARGO_PKG_NAME";
@@ -25,7 +25,7 @@ struct Test {
     package: String,
     name: String,
     clock_s: f64,
-    /// Of the test and of all child processes that it has waited for.
+    /// CPU time of the test and of all child processes that it has waited for.
     processor_s: f64,
 }
 
@@ -35,11 +35,11 @@ pub struct Times {
     log: PathBuf,
     began: Instant,
     build: Option<(Duration, f64)>,
-    /// Ticks of the machine's processors when the tests began.
+    /// CPU ticks of the machine at the start of the tests.
     before: Option<Ticks>,
 }
 
-/// Ticks of all processors since the machine's start.
+/// CPU ticks of the machine since boot.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     idle: u64,
@@ -47,7 +47,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for devices, interrupts, stolen.
+    /// Parses the first line of `/proc/stat`: user, nice, system, idle, waiting for devices, interrupts, stolen.
     fn of(stat: &str) -> Option<Self> {
         const COUNTED: usize = 8;
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
@@ -63,7 +63,7 @@ impl Ticks {
         Self::of(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// Returns the percentage of the time since `before` in which processors were idle.
+    /// Returns the percentage of CPU time since `before` that was idle.
     fn idle_percent(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all).max(1);
         100.0 * self.idle.saturating_sub(before.idle) as f64 / all as f64
@@ -71,13 +71,13 @@ impl Ticks {
 }
 
 impl Times {
-    /// Begins with the build; `table` is the file that [`Times::write`] gets, and the log of single tests stands beside it.
+    /// Starts timing the build. `table` is the file for [`Times::write`]; the log of single tests is written next to it.
     ///
     /// # Errors
     ///
     /// When the log cannot be written.
     pub fn begin(table: &Path) -> Result<Self> {
-        // Tests run in the folders of their packages.
+        // Tests run in the directories of their packages.
         let log = std::path::absolute(table)?.with_extension("jsonl");
         fs::write(&log, "").with_context(|| log.display().to_string())?;
         Ok(Self {
@@ -88,24 +88,20 @@ impl Times {
         })
     }
 
-    /// The build is done.
+    /// Records the end of the build.
     pub fn built(&mut self) {
         self.build = Some((self.began.elapsed(), processor_s()));
         self.before = Ticks::now();
     }
 
-    /// Has `nextest` run each test by this program.
-    ///
-    /// # Errors
-    ///
-    /// When rustc does not answer.
+    /// Makes `nextest` run each test through this program.
     pub fn measure(&self, nextest: &mut Command) -> Result<()> {
         let output = Command::new("rustc").arg("-vV").output().context("rustc")?;
         let version = String::from_utf8(output.stdout)?;
         let host = version.lines().find_map(|line| line.strip_prefix("host: "));
         let host = host.context("rustc -vV names no host")?;
         let key = host.replace('-', "_").to_uppercase();
-        // The file may be gone: the build before replaces this program where its features differ.
+        // The file may be gone: the previous build replaces this program if its features differ.
         let runner = format!("/proc/{}/exe time-test", std::process::id());
         nextest.env(format!("CARGO_TARGET_{key}_RUNNER"), runner);
         nextest.env(LOG, &self.log);
@@ -130,7 +126,7 @@ impl Times {
     }
 }
 
-/// Seconds of processor time of all child processes that this one has waited for.
+/// Returns the CPU seconds of all child processes that this one has waited for.
 fn processor_s() -> f64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
         let microseconds =
@@ -196,22 +192,18 @@ fn table(
     Ok(text)
 }
 
-/// Runs one test for cargo-nextest, and adds its times to the log.
-///
-/// # Errors
-///
-/// When it cannot be started, or the log cannot be written.
+/// Runs one test for cargo-nextest, and appends its times to the log.
 pub fn one(command: &[OsString]) -> Result<ExitCode> {
     let [program, arguments @ ..] = command else {
         bail!("there is no program to run");
     };
-    // Nextest ends a test with signals to its process group. The test cleans up after SIGTERM, and this process waits for it. An earlier
-    // handler waits as well.
+    // Nextest ends a test with signals to its process group. The test cleans up after SIGTERM, and this process waits for
+    // it. An existing handler waits as well.
     let _ = ctrlc::set_handler(|| ());
     let began = Instant::now();
     let status = Command::new(program).args(arguments).status()?;
     let clock_s = began.elapsed().as_secs_f64();
-    // Nextest asks each executable for its tests first.
+    // Nextest first asks each executable for its tests.
     let is_test = arguments.iter().any(|argument| argument == "--exact");
     if let (true, Some(log)) = (is_test, std::env::var_os(LOG)) {
         let name = arguments.iter().filter_map(|it| it.to_str());

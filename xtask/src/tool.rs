@@ -1,4 +1,4 @@
-//! Tools that come from elsewhere and may not be there.
+//! External tools, which may be missing.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::build;
 
-/// Returns true if a tool is installed: `command` asks for its version. The answer is not shown.
+/// Returns true if a tool is installed. `command` prints its version, which is not shown.
 pub fn answers(command: &mut Command) -> bool {
     command
         .stdout(Stdio::null())
@@ -16,18 +16,13 @@ pub fn answers(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Returns the installation command of a tool that does not [answer](answers); `None` for an
-/// installed one.
+/// Returns `remedy` for a tool that does not [answer](answers); `None` for an installed one.
 pub fn remedy<'a>(command: &mut Command, remedy: &'a str) -> Option<&'a str> {
     (!answers(command)).then_some(remedy)
 }
 
-/// A program of cargo's registry that this repository has of its own, below `target/tools`; `options` are those of `cargo install` with
-/// which it is installed when it is missing, unless `no_install`.
-///
-/// # Errors
-///
-/// When it is missing and cannot be installed, or is not to be.
+/// Returns a program installed from cargo's registry below `target/tools`. If it is missing, it is installed with these
+/// `options` of `cargo install`, unless `no_install`.
 pub fn of_registry(name: &str, options: &[&str], no_install: bool) -> Result<PathBuf> {
     let tools = build::root().join("target/tools");
     let program = tools.join("bin").join(name);
@@ -47,11 +42,7 @@ pub fn of_registry(name: &str, options: &[&str], no_install: bool) -> Result<Pat
     Ok(program)
 }
 
-/// Runs a command, which shows what it says, to its end.
-///
-/// # Errors
-///
-/// When it does not start, or fails.
+/// Runs a command, with its output shown, to its end.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()

@@ -1,12 +1,11 @@
-//! The filters of `.config/nextest.toml` name tests: one that matches nothing leaves a test out of its tier, and nothing else would report
-//! it.
+//! The filters of `.config/nextest.toml` name tests. One that matches nothing would silently move a test to another tier.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use cargo_metadata::MetadataCommand;
 
-/// Adds the names of the tests below `directory`; a file's module is part of its tests' names.
+/// Adds the names of the tests below `directory`; a file's module is part of their names.
 fn add_tests(directory: &Path, module: &str, names: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten() {
         let path = entry.unwrap().path();

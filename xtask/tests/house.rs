@@ -1,4 +1,5 @@
-//! The house: few folders in the root, dependencies that run down the floors of ARCHITECTURE.md, libraries that are built once.
+//! The layout of the repository: few folders in the root, dependencies that run down the floors of ARCHITECTURE.md,
+//! libraries that are built once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ fn the_root_has_few_folders() {
     assert!(folders.len() <= 12, "{folders:?}");
 }
 
-/// The floor of each package, by its folder: rows such as ``| 2 | `crates/api/` | …``.
+/// Returns the floor of each package, by its folder, from rows such as ``| 2 | `crates/api/` | …``.
 fn floors() -> BTreeMap<String, usize> {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let (_, table) = page.split_once("\n| floor | folder |").unwrap();
@@ -92,7 +93,7 @@ fn dependencies_run_down_the_floors() {
     }
 }
 
-/// Libraries with their features, as a build of these packages has them.
+/// Returns the libraries with their features in a build of these packages.
 fn features(packages: &[&str]) -> BTreeSet<String> {
     let mut arguments = vec!["tree", "--locked", "--offline", "--edges", "normal,build"];
     arguments.extend(["--prefix", "none", "--no-dedupe", "--format", "{p} [{f}]"]);

@@ -1,11 +1,12 @@
-//! Times of tests, taken by a program that the build has replaced meanwhile.
+//! Times of tests, recorded by a program that the build has replaced.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// In the place of cargo: its build removes the program that asked for it, and its cargo-nextest runs one test by the runner.
+/// A replacement for cargo: its build removes the program that called it, and its cargo-nextest runs one test through the
+/// runner.
 const CARGO: &str = r#"#!/bin/sh
 case "$1 $2" in
     "build "*) rm "$PROGRAM" ;;

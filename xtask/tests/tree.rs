@@ -1,12 +1,11 @@
-//! Integration tests of a package are modules of one executable, so a file that its `tests/main.rs` does not name is never
-//! compiled, and nothing else would say so.
+//! Integration tests of a package are modules of one executable. A file missing in its `tests/main.rs` would silently not be
+//! compiled.
 
 use std::path::Path;
 
 use cargo_metadata::{MetadataCommand, Package};
 
-/// Returns files and folders of the package's `tests` that neither belong to a target nor are named
-/// in `tests/main.rs`.
+/// Returns files and folders of the package's `tests` that neither belong to a target nor are named in `tests/main.rs`.
 fn not_compiled(package: &Package) -> Vec<String> {
     let tests = package.manifest_path.with_file_name("tests");
     let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else {

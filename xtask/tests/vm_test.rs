@@ -1,4 +1,4 @@
-//! A test on emulated NICs that cannot take place says so, and does not count as passed.
+//! A test on emulated NICs that cannot run reports this, and does not count as passed.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `switchctl capture`: what the daemon's capture gives, into a file, a pipe, or lines for people.
+//! `switchctl capture`: writes the daemon's capture to a file, to a pipe, or as lines of text.
 
 pub mod cli;
 
@@ -31,7 +31,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const DIRECTION_BITS: u32 = 3;
 const OUTBOUND: u32 = 2;
 
-/// Captures until a bound, Ctrl-C, or until the output is closed.
+/// Captures until a limit, Ctrl-C, or the end of the output.
 pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Result<()> {
     let request = CaptureRequest {
         ports: match arguments.ports.as_slice() {
@@ -59,7 +59,7 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
     let streaming = runtime
         .block_on(begin)
         .map_err(|error| explain(error, &socket))?;
-    // A capture that was refused leaves a file of the same name as it was.
+    // A refused capture leaves an existing file unchanged.
     let sink = match arguments.write.as_deref() {
         None => Sink::Lines(*output),
         Some(_) if stdout_wanted => Sink::Raw(Box::new(io::stdout())),
@@ -70,15 +70,14 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
     };
     let mut reader = Reader::new(sink);
     let copied = runtime.block_on(copy(&socket, streaming, &mut reader));
-    // Frames read until then count, for any end of the capture.
+    // Frames read so far are reported, however the capture ends.
     if !matches!(&copied, Err(error) if weir_output::is_broken_pipe(error)) {
         reader.summary();
     }
     copied
 }
 
-/// Opens a file for what stations say to each other: only its owner may read it, and who can write beside it cannot have it
-/// written through a link.
+/// Opens a file for captured traffic: only its owner may read it, and links are not followed.
 fn private(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .write(true)
@@ -87,7 +86,7 @@ fn private(path: &Path) -> io::Result<File> {
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)?;
-    // A FIFO or a device is another program's.
+    // A FIFO or a device belongs to another program.
     if file.metadata()?.is_file() {
         file.set_permissions(Permissions::from_mode(0o600))?;
         file.set_len(0)?;
@@ -111,7 +110,7 @@ async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> R
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        // A second request means that the user does not wait for the figures.
+        // On a second request, stop without waiting for the figures.
         if asked_to_end {
             return Ok(());
         }
@@ -120,12 +119,11 @@ async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> R
     }
 }
 
-/// Requests the end of the capture from the daemon: its answer then ends with the figures.
+/// Asks the daemon to end the capture, so that its answer ends with the figures.
 fn ask_to_end(socket: &Path, number: Option<u64>) {
     let Some(number) = number else { return };
     let socket = socket.to_owned();
-    // Runs beside reading the answer. Should it fail, the end of this program also ends the
-    // capture.
+    // Runs while the answer is read. If it fails, the end of this program ends the capture.
     tokio::task::spawn_blocking(move || {
         let path = format!("{CAPTURES}/{number}");
         let ended: Result<serde_json::Value, _> =
@@ -137,12 +135,11 @@ fn ask_to_end(socket: &Path, number: Option<u64>) {
 }
 
 enum Sink {
-    /// The blocks as they are.
+    /// The unchanged blocks.
     Raw(Box<dyn Write>),
     Lines(Output),
 }
 
-/// Figures of the last statistics of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     seen: u64,
@@ -156,7 +153,6 @@ struct Reader {
     /// Beginning of an incomplete block.
     rest: Vec<u8>,
     parser: Option<PcapNgParser>,
-    /// By interface.
     figures: Vec<Figures>,
 }
 
@@ -221,7 +217,6 @@ impl Reader {
         bail!("capture truncated: the daemon's answer ends within a block")
     }
 
-    /// Prints captured and missed frames on standard error.
     fn summary(&self) {
         let sum = |of: fn(&Figures) -> u64| self.figures.iter().map(of).sum::<u64>();
         let (seen, matched) = (sum(|it| it.seen), sum(|it| it.matched));
@@ -246,7 +241,7 @@ fn unreadable(error: &PcapError) -> anyhow::Error {
 
 fn note(figures: &mut Vec<Figures>, statistics: &InterfaceStatisticsBlock<'_>) {
     let interface = statistics.interface_id as usize;
-    // A switch has 256 ports at most.
+    // A switch has at most 256 ports.
     if interface >= 256 {
         return;
     }
@@ -266,7 +261,7 @@ fn note(figures: &mut Vec<Figures>, statistics: &InterfaceStatisticsBlock<'_>) {
     }
 }
 
-/// Prints one frame for people, or as JSON.
+/// Prints one frame as text or JSON.
 fn line(output: Output, parser: &PcapNgParser, packet: &EnhancedPacketBlock<'_>) -> Result<()> {
     let options = parser
         .packet_interface(packet)

@@ -1,4 +1,4 @@
-//! `--check`: what a command would change, and nothing is changed.
+//! `--check`: reports the changes of a command without making them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,12 +17,10 @@ use crate::target::Target;
 use crate::{config, route, show};
 use weir_output::{table, Output, NONE};
 
-/// Effect that the command would have.
 #[derive(Debug, Serialize)]
 pub struct Checked {
-    /// True if it would change something.
     changed: bool,
-    /// Changes by key; the same keys in both.
+    /// Changes by key; both sides have the same keys.
     diff: Diff,
 }
 
@@ -72,11 +70,11 @@ pub fn can_check(command: &Command) -> bool {
     }
 }
 
-/// Prints what the command would change; true if that is anything.
+/// Prints what the command would change; returns true if it would change anything.
 ///
 /// # Errors
 ///
-/// When the switch does not answer, or the command would be refused for a reason that is seen beforehand.
+/// When the switch does not answer, or would certainly refuse the command.
 pub fn check(target: &Target, output: &Output, command: &Command) -> Result<bool> {
     let diff = match command {
         Command::Reload { .. } => reload(target)?,
@@ -113,7 +111,7 @@ fn reload(target: &Target) -> Result<Diff> {
     for setting in report.applied {
         diff.add(setting.key, json!(setting.from), json!(setting.to));
     }
-    // Settings that a reload cannot apply stay different however often it is repeated.
+    // Settings that a reload cannot apply stay different after any number of reloads.
     for kept in report.kept {
         weir_output::complain(&format!(
             "switchctl: {} would not be applied: {}",
@@ -136,7 +134,7 @@ fn rollback(target: &Target, number: Option<u64>) -> Result<Diff> {
     Ok(diff)
 }
 
-/// Returns the configuration with changes at run time; older daemons do not report it.
+/// Returns the configuration with run-time changes, which older daemons do not report.
 fn in_force(running: &Configuration) -> &str {
     match running.now.is_empty() {
         true => &running.text,
@@ -157,7 +155,7 @@ fn port(target: &Target, command: &PortCommand) -> Result<Diff> {
     Ok(diff)
 }
 
-/// Returns all ports of the switch, which must include these.
+/// Returns all ports of the switch, or an error if it lacks one of `names`.
 fn known<'a>(target: &Target, names: impl IntoIterator<Item = &'a String>) -> Result<Vec<Port>> {
     let ports: Vec<Port> = target.get("/v1/ports")?;
     for name in names {
@@ -216,7 +214,7 @@ fn pfcwd(target: &Target, change: &PfcwdChange) -> Result<Diff> {
     Ok(diff)
 }
 
-/// Returns the part of the route that concerns the command, before and after.
+/// Returns the affected part of the route, before and after the command.
 fn routes(target: &Target, command: &RouteCommand) -> Result<Diff> {
     let mut diff = Diff::default();
     let detail = |path: &str| target.find::<RouteDetail>(path);

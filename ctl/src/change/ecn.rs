@@ -1,4 +1,4 @@
-//! `switchctl ecn`: how classes mark, by profile, and other values for one.
+//! `switchctl ecn`: lists ECN marking by profile, and changes thresholds.
 
 use anyhow::Result;
 use weir_api::client::Method;
@@ -13,7 +13,7 @@ use weir_output::{table, Output, NONE};
 
 const PATH: &str = "/v1/ecn";
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 ///
@@ -28,7 +28,6 @@ pub fn ecn(target: &Target, output: &Output, command: Option<&EcnCommand>) -> Re
     output.print(&profile, |profile| list(std::slice::from_ref(profile)))
 }
 
-/// The body of the request.
 pub fn change(values: &EcnValues) -> EcnChange {
     EcnChange {
         kmin_bytes: values.kmin.map(Bytes::get),

@@ -9,7 +9,6 @@ use crate::show;
 use crate::target::Target;
 use weir_output::{table, Output};
 
-/// Runs the command.
 pub fn fdb(target: &Target, output: &Output, command: &FdbCommand) -> Result<()> {
     match command {
         FdbCommand::Show { of } => {
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_learns_nothing_says_so_and_a_count_has_the_room() {
+    fn a_switch_without_learning_is_reported_and_a_count_includes_the_room() {
         let none = Fdb::default();
         assert!(addresses(&none).contains("forwarding.learning"));
         let fdb = Fdb {

@@ -1,4 +1,4 @@
-//! `switchctl impair`: what is done on purpose to frames and links, for a bounded time.
+//! `switchctl impair`: deliberate faults of frames and links, for a limited time.
 
 use anyhow::Result;
 use weir_api::client::Method;
@@ -10,11 +10,11 @@ use weir_output::{seconds, table, Output, NONE};
 
 const PATH: &str = "/v1/impairments";
 
-/// Does it.
+/// Runs the command.
 ///
 /// # Errors
 ///
-/// When the switch does not answer, does not let itself be impaired, or refuses.
+/// When the switch does not answer, does not permit impairments, or refuses.
 pub fn impair(target: &Target, output: &Output, command: &ImpairCommand) -> Result<()> {
     let request = match command {
         ImpairCommand::List => {
@@ -67,7 +67,6 @@ fn in_turns(what: Impair, duty: &Duty) -> ImpairRequest {
     }
 }
 
-/// Ends the listed impairments, or all.
 fn stop(target: &Target, output: &Output, ids: &[u64]) -> Result<()> {
     let ids = match ids {
         [] => {
@@ -155,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_a_line_that_says_what_is_done() {
+    fn each_impairment_is_described_in_one_line() {
         assert_eq!(list(&[]), "nothing is impaired\n");
         let of = |request| Impairment {
             id: 3,

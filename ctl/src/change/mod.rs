@@ -1,4 +1,4 @@
-//! Changes of a running switch as a whole or of its ports.
+//! Changes to a running switch as a whole, or to its ports.
 
 pub mod check;
 pub mod ecn;

@@ -8,7 +8,7 @@ use crate::cli::PortCommand;
 use crate::target::Target;
 use weir_output::Output;
 
-/// False for a port that has no device although it is to have one.
+/// Returns false for a port that should have a device but has none.
 pub fn port(target: &Target, output: &Output, command: &PortCommand) -> Result<bool> {
     let (name, device) = match command {
         PortCommand::Add { port } => (port, true),

@@ -9,7 +9,7 @@ use weir_api::reload::{Confirmed, Reload};
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// False when the file has settings that are not in force.
+/// Returns false when some settings of the file are not in force.
 pub fn reload(
     target: &Target,
     output: &Output,

@@ -11,14 +11,14 @@ use weir_api::daemon::{Restart, Restarting, Status};
 use crate::target::Target;
 use weir_output::Output;
 
-/// The old daemon answers by then.
+/// Time limit of the request; the old daemon answers within it.
 const READY_LIMIT: Duration = Duration::from_secs(70);
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Time for a new daemon to notice that the keeper has ended, and to take its place all the same.
+/// Time for a new daemon to notice that the keeper has ended, and to take over.
 const ORPHAN_WAIT: Duration = Duration::from_secs(6);
-/// Time for a forwarding new daemon to know the restart's duration.
+/// Time for the new daemon to learn the restart's duration after it forwards.
 const REPORT_WAIT: Duration = Duration::from_secs(3);
-/// Time without an answer after which the user gets a message that this takes time.
+/// Time without an answer after which a message asks for patience.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize)]
@@ -30,14 +30,13 @@ struct Report {
     restart: Restart,
 }
 
-/// Results of `--check`.
 #[derive(Debug, Serialize)]
 struct Checked {
     pid: u32,
     can_restart: bool,
 }
 
-/// Has the keeper try whether the next daemon could start.
+/// Has the keeper try if the next daemon could start.
 pub fn check(target: &Target, output: &Output) -> Result<()> {
     let path = "/v1/restart?check=true";
     let Restarting { pid, .. } =
@@ -50,11 +49,11 @@ pub fn check(target: &Target, output: &Output) -> Result<()> {
     output.print(&checked, text)
 }
 
-/// A process of this PID namespace whose end is noticed.
+/// A process of this PID namespace, watched for its end.
 struct Keeper(Option<PathBuf>);
 
 impl Keeper {
-    /// Ignores a process that is not visible from the beginning, as from outside a container.
+    /// Ignores a process that is not visible at first, as from outside a container.
     fn new(pid: Option<u32>) -> Self {
         let keeper = Self(pid.map(|pid| PathBuf::from(format!("/proc/{pid}/stat"))));
         match keeper.has_ended() {
@@ -67,24 +66,23 @@ impl Keeper {
         let Some(place) = &self.0 else {
             return false;
         };
-        // `PID (NAME) STATE`: its parent may be late to notice its end.
+        // `PID (NAME) STATE`: the parent may be late to reap it.
         let text = std::fs::read_to_string(place).unwrap_or_default();
         let state = text.rsplit_once(") ").map(|(_, behind)| behind);
         state.is_none_or(|state| state.starts_with(['Z', 'X']))
     }
 }
 
-/// Returns false when frames were lost that the switch had taken. Frames that arrived while there
-/// was no switch are reported: a restart holds lossless classes back, and guarantees nothing for
-/// lossy ones.
+/// Returns false if the switch lost frames that it had taken. Frames that arrived while no switch ran are only reported: a
+/// restart pauses lossless classes and guarantees nothing for lossy ones.
 pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bool> {
     let Status { pid: before, .. } = target.get("/v1/status")?;
-    // The next switch is made ready before the answer comes.
+    // The next switch is prepared before the answer arrives.
     let path = "/v1/restart";
     let asked = target.send_within(Method::POST, path, None::<&()>, READY_LIMIT);
     let keeper_pid = match asked {
         Ok(Restarting { keeper_pid, .. }) => keeper_pid,
-        // One that still answers has refused. Another one may be there soon.
+        // If the old daemon still answers, it has refused. Otherwise a new one may follow soon.
         Err(refused) => match target.get::<Status>("/v1/status") {
             Ok(status) if status.pid == before => return Err(refused.into()),
             _ => None,
@@ -95,7 +93,7 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
     let mut is_told = false;
     let [mut keeper_ended, mut another_since] = [None; 2];
     let status = loop {
-        // For a moment no daemon answers, or the one that ends.
+        // Briefly, no daemon answers, or the ending one does.
         if keeper.has_ended() {
             keeper_ended.get_or_insert_with(Instant::now);
         }
@@ -103,7 +101,7 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
         let another = status.filter(|status| status.pid != before);
         match another {
             Some(status) if status.restart.is_some() => break status,
-            // The keeper alone knows for how long neighbours were paused.
+            // Only the keeper knows how long neighbours were paused.
             Some(status) => {
                 let since = another_since.get_or_insert_with(Instant::now);
                 if since.elapsed() >= REPORT_WAIT {

@@ -1,9 +1,7 @@
-//! Shell completion beyond the words of the command line itself: names of this host and of a
-//! running switch.
+//! Shell completion with names from this host and from a running switch.
 //!
-//! A shell runs this program with [`VARIABLE`] set. The user waits for it: the daemon is asked
-//! once, for [`LIMIT`] at most, and where it does not answer there are no names, and no message
-//! either.
+//! A shell runs this program with [`VARIABLE`] set while the user waits. The daemon is therefore asked once, for at most
+//! [`LIMIT`]; without an answer there are no names and no message.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -19,12 +17,12 @@ use super::Cli;
 use crate::target::{self, Target};
 use crate::xdp;
 
-/// Set by a shell's script, to the shell's name.
+/// Variable set by a shell's script, to the shell's name.
 const VARIABLE: &str = "SWITCHCTL_COMPLETE";
 const PROGRAM: &str = "switchctl";
 const LIMIT: Duration = Duration::from_millis(200);
 
-/// Answers a shell and ends the process; does nothing unless a shell asks.
+/// Answers a completion request of a shell and ends the process; otherwise does nothing.
 pub fn answer() {
     CompleteEnv::with_factory(command)
         .var(VARIABLE)
@@ -33,7 +31,7 @@ pub fn answer() {
         .complete();
 }
 
-/// The script that makes a shell ask; `None` for a shell that cannot.
+/// Returns the script that enables completion in a shell; `None` for unsupported shells.
 pub fn script(shell: Shell) -> Option<String> {
     let shells = Shells::builtins();
     let shell = shells.completer(&shell.to_string())?;
@@ -44,7 +42,7 @@ pub fn script(shell: Shell) -> Option<String> {
     String::from_utf8(script).ok()
 }
 
-/// The command line with options only if the word begins like one, or if nothing else is possible.
+/// Returns the command line, with options only if the word begins like one or nothing else is possible.
 fn command() -> Command {
     let mut command = Cli::command();
     command.build();
@@ -59,17 +57,15 @@ fn without_options(command: Command) -> Command {
     command.mut_subcommands(without_options)
 }
 
-/// Switches of this host.
 pub fn switches() -> ArgValueCandidates {
     ArgValueCandidates::new(|| named(target::running_switches()))
 }
 
-/// Ports of the switch that is meant.
+/// Ports of the selected switch.
 pub fn ports() -> ArgValueCandidates {
     ArgValueCandidates::new(the_ports)
 }
 
-/// Candidates for ports, and `all`.
 pub fn ports_or_all() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let mut candidates = the_ports();
@@ -88,7 +84,6 @@ fn the_ports() -> Vec<CompletionCandidate> {
     ports.into_iter().map(candidate).collect()
 }
 
-/// Profiles of marking that have a name.
 pub fn ecn_profiles() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let profiles: Vec<EcnProfile> = ask("/v1/ecn").unwrap_or_default();
@@ -96,7 +91,7 @@ pub fn ecn_profiles() -> ArgValueCandidates {
     })
 }
 
-/// Ports with pins, whether a daemon runs or not.
+/// Ports with pins, with or without a daemon.
 pub fn pinned_ports() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let pins = target().pins(None, None).ok();
@@ -104,7 +99,6 @@ pub fn pinned_ports() -> ArgValueCandidates {
     })
 }
 
-/// Destinations of routes.
 pub fn destinations() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let routes: Option<Routes> = ask("/v1/routes");
@@ -113,7 +107,6 @@ pub fn destinations() -> ArgValueCandidates {
     })
 }
 
-/// Recent flows by their hashes.
 pub fn flows() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let flows: Option<Flows> = ask("/v1/flows");
@@ -122,7 +115,7 @@ pub fn flows() -> ArgValueCandidates {
     })
 }
 
-/// Suspicions that there is a record of.
+/// Suspicions with a record.
 pub fn suspicions() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let known: Option<Deadlocks> = ask("/v1/deadlocks");
@@ -136,7 +129,7 @@ pub fn suspicions() -> ArgValueCandidates {
     })
 }
 
-/// Network devices of this namespace, but for the loopback.
+/// Network devices of this namespace, except the loopback device.
 pub fn devices() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let devices = nix::net::if_::if_nameindex();
@@ -154,8 +147,7 @@ fn ask<T: DeserializeOwned>(path: &str) -> Option<T> {
     target().get_within(path, LIMIT).ok()
 }
 
-/// Takes the target from the present words of the command line; behind `--`, where the scripts put
-/// them.
+/// Takes the target from the words of the command line after `--`, where the scripts put them.
 fn target() -> Target {
     let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
     meant(words.collect())
@@ -170,7 +162,7 @@ fn meant(words: Vec<OsString>) -> Target {
         let value = words.iter().enumerate().find_map(|(at, word)| {
             match word.strip_prefix(option)?.strip_prefix('=') {
                 Some(value) => Some(value.to_owned()),
-                // bash makes a word of its own of `=`.
+                // bash splits off `=` as a word.
                 None if word == option => {
                     let mut rest = words[at + 1..].iter().filter(|word| *word != "=");
                     rest.next().cloned()

@@ -39,7 +39,7 @@ Examples:
   switchctl --json config diff a.toml b.toml |
     jq -r '.changes[] | select(.takes == \"restart\").key'")]
     Diff(DiffArguments),
-    /// Write what was changed at run time into the configuration file.
+    /// Write run-time changes into the configuration file.
     #[command(after_help = "\
 Routes (`route set`, `route remove`), pinned flows (`route pin`), profiles of
 ECN marking (`ecn set`) and storm watchdogs (`pfcwd`) that were changed since
@@ -62,7 +62,7 @@ Examples:
         #[arg(long)]
         dry_run: bool,
     },
-    /// List the configuration files that were put in force last, ten at most.
+    /// List the last ten configuration files in force.
     #[command(after_help = "\
 The switch keeps the text of each file that it began with, that was reloaded,
 or whose reload was confirmed. Under systemd they outlive the service, in
@@ -72,7 +72,7 @@ Examples:
   switchctl --name s1 config history
   switchctl --json --name s1 config history | jq '.configurations[-1].number'")]
     History,
-    /// Put one of the last ten configuration files in force again.
+    /// Restore one of the last ten configuration files.
     #[command(after_help = "\
 Without NUMBER the one before the last. The file is written as it was, its text
 from now is kept as FILE.bak (FILE.bak.1 and so on where that is there), and
@@ -88,12 +88,12 @@ Examples:
   switchctl --name s1 config rollback 12 --dry-run
   switchctl --name s1 config rollback 12 --confirm 60")]
     Rollback {
-        /// As in `config history`.
+        /// Number, from `config history`.
         number: Option<u64>,
         /// Show the differences from what is in force, and change nothing.
         #[arg(long)]
         dry_run: bool,
-        /// Go back after this time unless it is confirmed.
+        /// Revert after this time unless confirmed.
         #[arg(long, value_name = "SECONDS", value_parser = super::waiting, conflicts_with = "dry_run")]
         confirm: Option<std::time::Duration>,
     },
@@ -147,10 +147,10 @@ pub struct DiffArguments {
 /// `switchctl config init`.
 #[derive(Debug, Args)]
 pub struct InitArguments {
-    /// A device towards a host, and its rate where it does not say. Repeat it.
+    /// Device facing a host, with its rate if the device does not report one. Repeat it.
     #[arg(long, value_name = "DEV[=RATE]", num_args = 1.., add = complete::devices())]
     pub port: Vec<String>,
-    /// The same towards another switch.
+    /// The same, facing another switch.
     #[arg(long, value_name = "DEV[=RATE]", num_args = 1.., add = complete::devices())]
     pub fabric: Vec<String>,
     /// For RoCEv2: ECN, congestion notifications, storm watchdog, LLDP.

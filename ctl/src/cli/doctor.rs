@@ -39,16 +39,16 @@ pub struct DoctorArguments {
     /// Devices to check.
     #[arg(value_name = "DEVICE", conflicts_with = "tried", add = complete::devices())]
     pub devices: Vec<String>,
-    /// Check this device, and try it against a neighbour that reflects.
+    /// Check this device, and test it against a neighbour that reflects frames.
     #[arg(long = "loop", value_name = "DEVICE", add = complete::devices())]
     pub tried: Option<String>,
-    /// How long the trial may take, such as 30s [default: 2min].
+    /// Time limit of the test, such as 30s [default: 2min].
     #[arg(long, value_name = "TIME", requires = "tried")]
     pub time: Option<String>,
     /// The switch's configuration file.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Also write everything that was read, the configuration included, into this file as JSON.
+    /// Also write all collected data, including the configuration, into this file as JSON.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }

@@ -4,13 +4,13 @@ use clap::ValueEnum;
 use weir_api::daemon::Status;
 use weir_api::words::{Stage, Trouble, Verdict};
 
-/// Exit status when what was asked about is bad, or was not found.
+/// Exit status for a bad result, or for something not found.
 pub const EXIT_BAD: u8 = 1;
-/// Exit status for a command line that is not legal, or does not say which switch.
+/// Exit status for an invalid command line, or one that does not select a switch.
 pub const EXIT_USAGE: u8 = 2;
 /// Exit status when no daemon answers.
 pub const EXIT_UNREACHABLE: u8 = 3;
-/// Exit status when the frames or the packet memory of a switch do not add up.
+/// Exit status when the accounts of frames or packet memory do not balance.
 pub const EXIT_UNBALANCED: u8 = 4;
 
 /// Exit status of `status` when the switch is degraded.
@@ -23,14 +23,14 @@ pub const EXIT_CHANGE: u8 = 7;
 /// Question of a container's probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Probe {
-    /// Does the daemon answer, and its dataplane?
+    /// The daemon and its dataplane answer.
     Live,
-    /// Does the switch forward?
+    /// The switch forwards.
     Ready,
 }
 
 impl Probe {
-    /// The exit status of `status` for this question.
+    /// Returns the exit status of `status` for this question.
     pub fn answer(self, status: &Status) -> u8 {
         let reasons = status.health.iter().flat_map(|health| &health.reasons);
         let mut kinds = reasons.map(|reason| &reason.kind);
@@ -42,7 +42,7 @@ impl Probe {
     }
 }
 
-/// The exit status of `status` for the verdict on the switch, if its daemon makes one that is known.
+/// Returns the exit status of `status` for the health verdict, if the daemon reports a known one.
 pub fn of_health(status: &Status) -> u8 {
     let health = status.health.as_ref();
     match health.and_then(|health| health.verdict.known()) {

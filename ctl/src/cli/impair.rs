@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::complete;
 
-/// Of all of them.
+/// Text below the options.
 pub const HELP: &str = "\
 Shows how transports and applications take loss, delay, marks, pauses and links
 that come and go. Only a switch whose configuration has `impair = true` in
@@ -23,7 +23,7 @@ Examples:
 /// `switchctl impair …`.
 #[derive(Debug, Subcommand)]
 pub enum ImpairCommand {
-    /// What is done to frames and links now.
+    /// List the impairments in force.
     #[command(after_help = "\
 Columns:
   matched   frames that the filter let through
@@ -34,7 +34,7 @@ Examples:
   switchctl impair list
   switchctl --watch impair list")]
     List,
-    /// Drop frames that come in.
+    /// Drop received frames.
     #[command(after_help = "\
 Counted as drops for the reason `impaired`. --one-in 100 drops each hundredth of
 the frames that the filter lets through: the same ones in every run.
@@ -44,7 +44,7 @@ Examples:
   switchctl impair drop h1 --filter 'dst port 4791' --one-in 100 --for 1min
   switchctl impair drop s2 --filter 'pfc and xon' --one-in 2 --for 5s")]
     Drop(Frames),
-    /// Have the switch get frames that come in later.
+    /// Delay received frames.
     #[command(after_help = "\
 Frames of equal delay keep their order. With --one-in, or a filter that takes a
 part of a flow, the others overtake: that is reordering, on purpose. A delay is
@@ -55,18 +55,18 @@ Examples:
   switchctl impair delay h1 2ms --for 30s
   switchctl impair delay h1 500us --one-in 10 --filter 'port 5201' --for 30s")]
     Delay {
-        /// How much later, up to 10 s.
+        /// Delay, up to 10 s.
         #[arg(index = 2, value_name = "TIME", value_parser = super::time)]
         by: Duration,
         #[command(flatten)]
         frames: Frames,
     },
-    /// Mark frames that come in Congestion Experienced, where ECN is used.
+    /// Mark received frames Congestion Experienced, if they use ECN.
     #[command(after_help = "\
 Example:
   switchctl impair mark h1 --filter 'dst port 4791' --one-in 20 --for 30s")]
     Mark(Frames),
-    /// Pause the neighbor of a port for a part of the time (PFC).
+    /// Pause the neighbor of a port for part of the time (PFC).
     #[command(after_help = "\
 What the neighbor has under way is admitted as ever. Pauses that the buffer asks
 for come on top.
@@ -80,7 +80,7 @@ Example, paused a tenth of the time:
         #[command(flatten)]
         duty: Duty,
     },
-    /// Take a port's link for down for a part of the time.
+    /// Treat a port's link as down for part of the time.
     #[command(after_help = "\
 The device's own link stays up: the switch drops what comes in, and sends
 nothing. Neighbors and applications see a link that carries nothing.
@@ -88,48 +88,48 @@ nothing. Neighbors and applications see a link that carries nothing.
 Example:
   switchctl impair flap s2 --on 100ms --every 5s --for 1min")]
     Flap(Duty),
-    /// End impairments before their time. Default: all.
+    /// End impairments early. Default: all.
     #[command(after_help = "\
 Examples:
   switchctl impair stop
   switchctl impair stop 3")]
     Stop {
-        /// As in `impair list`.
+        /// ID, from `impair list`.
         #[arg(value_name = "ID")]
         ids: Vec<u64>,
     },
 }
 
-/// Which frames.
+/// Selection of frames.
 #[derive(Debug, Args)]
 pub struct Frames {
-    /// The port that they come in by.
+    /// Ingress port.
     #[arg(index = 1, add = complete::ports())]
     pub port: String,
-    /// Which frames, as for `switchctl capture`. Default: all.
+    /// Filter, as for `switchctl capture`. Default: all.
     #[arg(long, short, value_name = "EXPRESSION")]
     pub filter: Option<String>,
-    /// Each one of this number. Default: every frame.
+    /// Impair one in COUNT frames. Default: every frame.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub one_in: Option<u64>,
-    /// After how long it ends by itself, up to 1 h.
+    /// Duration, up to 1 h.
     #[arg(long = "for", value_name = "TIME", value_parser = super::time)]
     pub length: Duration,
 }
 
-/// A part of the time.
+/// Periods during which a port is impaired.
 #[derive(Debug, Args)]
 pub struct Duty {
     /// The port.
     #[arg(add = complete::ports())]
     pub port: String,
-    /// For how long, each time; 1 ms at least.
+    /// Length of each period; at least 1 ms.
     #[arg(long, value_name = "TIME", value_parser = super::time)]
     pub on: Duration,
-    /// From one beginning to the next.
+    /// Time from the start of a period to the next.
     #[arg(long, value_name = "TIME", value_parser = super::time)]
     pub every: Duration,
-    /// After how long it ends by itself, up to 1 h.
+    /// Duration, up to 1 h.
     #[arg(long = "for", value_name = "TIME", value_parser = super::time)]
     pub length: Duration,
 }

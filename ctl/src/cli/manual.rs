@@ -2,7 +2,6 @@
 
 use weir_output::manual::Manual;
 
-/// For every page.
 pub const MANUAL: Manual = Manual {
     section: "1",
     files: &[

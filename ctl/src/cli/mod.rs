@@ -80,8 +80,9 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
           default_missing_value = "1", value_parser = interval, help_heading = GLOBAL)]
     pub watch: Option<Duration>,
-    /// Change nothing: say what the command would change, and exit with 7 if that is anything, else with 0. For reload, route, ecn,
-    /// pfcwd, port, config save and config rollback. For restart: try whether the next daemon could start, and exit with 0 or 1.
+    /// Change nothing: report what the command would change, and exit with 7 if there is any change, else with 0. For
+    /// reload, route, ecn, pfcwd, port, config save and config rollback. For restart: try if the next daemon could
+    /// start, and exit with 0 or 1.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub check: bool,
     /// What to do.
@@ -111,7 +112,7 @@ kernel` never reached the switch: a full RX ring or an empty fill ring.
 Example: are frames lost?
   switchctl --json status | jq '.drops_total, .kernel_losses_total'")]
     Status {
-        /// Exit by this question instead of health.
+        /// Set the exit status by this question instead of health.
         #[arg(long, value_enum)]
         probe: Option<Probe>,
     },
@@ -353,7 +354,7 @@ Examples:
     /// Learned addresses: show, count and forget them.
     #[command(subcommand)]
     Fdb(FdbCommand),
-    /// What the switch would do with a frame, and why. Nothing is sent.
+    /// Show what the switch would do with a frame, and why. Nothing is sent.
     #[command(after_help = trace::TRACE_HELP)]
     Trace(TraceArguments),
     /// Capture frames as ports receive and send them, with their fate; tcpdump cannot see them.
@@ -365,7 +366,7 @@ Examples:
     /// The PFC storm watchdog, with SONiC's command names.
     #[command(subcommand)]
     Pfcwd(PfcwdCommand),
-    /// Have a port give up its device, or take it again.
+    /// Release a port's device, or attach it again.
     #[command(subcommand)]
     Port(PortCommand),
     /// Reload the configuration file.
@@ -393,11 +394,11 @@ Examples:
         /// Show what would change, and change nothing.
         #[arg(long)]
         dry_run: bool,
-        /// Go back after this time unless it is confirmed.
+        /// Revert after this time unless confirmed.
         #[arg(long, value_name = "SECONDS", value_parser = waiting, conflicts_with = "dry_run")]
         confirm: Option<Duration>,
     },
-    /// Keep what `reload --confirm` has put in force.
+    /// Keep the settings applied by `reload --confirm`.
     #[command(after_help = "\
 Exit status: 0 when the change stays, 1 when none waits to be confirmed: it went
 back already, or there was none.
@@ -464,7 +465,6 @@ Examples:
   switchctl openapi > weir.json
   switchctl openapi | jq -r '.paths | keys[]'")]
     Openapi,
-    /// What the command writes about itself.
     #[command(flatten)]
     Generated(Generated),
     /// Write a first configuration file, check or compare files, or convert one from SONiC.
@@ -481,7 +481,7 @@ Example:
   switchctl plan scenarios/incast.toml"
     )]
     Plan {
-        /// For weir-plan.
+        /// Arguments of weir-plan.
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,
@@ -490,7 +490,7 @@ Example:
         )]
         arguments: Vec<OsString>,
     },
-    /// Check this host and its devices, and say what mends each problem. Works without a daemon.
+    /// Check this host and its devices, and suggest a remedy for each problem. Works without a daemon.
     #[command(after_help = doctor::HELP)]
     Doctor(DoctorArguments),
     /// Show and detach XDP programs, maps and links. Works without a daemon.
@@ -498,7 +498,6 @@ Example:
     Xdp(XdpCommand),
 }
 
-/// Parses seconds between two polls of a switch.
 fn interval(text: &str) -> Result<Duration, String> {
     const LEAST: f64 = 0.1;
     const MOST: f64 = 3600.0;
@@ -508,14 +507,12 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time with its unit.
 pub fn time(text: &str) -> Result<Duration, String> {
     let time = weir_config::units::parse_duration(text).map_err(|error| error.to_string())?;
     Ok(Duration::from_nanos(time.as_nanos()))
 }
 
-/// Parses the time for which a reload waits for its confirmation: seconds, with or without the
-/// unit.
+/// Parses the time limit for confirming a reload: seconds, with or without the unit.
 fn waiting(text: &str) -> Result<Duration, String> {
     let seconds = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
     match seconds {

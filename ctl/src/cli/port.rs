@@ -7,7 +7,7 @@ use super::complete;
 /// `switchctl port …`.
 #[derive(Debug, Subcommand)]
 pub enum PortCommand {
-    /// Have a port take its device, after `port remove`.
+    /// Attach a port's device again, after `port remove`.
     #[command(after_help = "\
 A port whose device is not there takes it as soon as it appears; a port does so
 by itself unless it was removed. Other ports forward meanwhile without loss. A
@@ -23,7 +23,7 @@ Example:
         #[arg(value_name = "PORT", add = complete::ports())]
         port: String,
     },
-    /// Have a port give up its device, until `port add` or a restart.
+    /// Release a port's device, until `port add` or a restart.
     #[command(after_help = "\
 The XDP program is detached and the sockets are closed: the device is free for
 others. Frames that wait for the port, and those that come for it, are dropped

@@ -1,4 +1,4 @@
-//! `switchctl route` and `switchctl fdb` as they are written.
+//! The command line of `switchctl route` and `switchctl fdb`.
 
 use clap::Subcommand;
 use weir_core::MacAddress;
@@ -156,7 +156,7 @@ Examples:
     },
 }
 
-/// Which learned addresses.
+/// Selection of learned addresses.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FdbArguments {
     /// Only those behind this port.
@@ -167,7 +167,7 @@ pub struct FdbArguments {
     pub vlan: Option<u16>,
 }
 
-/// A flow's hash as `switchctl flows` writes it.
+/// A flow's hash in the form of `switchctl flows`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowHash(pub u32);
 

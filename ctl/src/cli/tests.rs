@@ -1,4 +1,4 @@
-//! The command line as a whole: its help, its examples, the book's table.
+//! The command line as a whole: its help, its examples, and the book's table.
 
 use super::*;
 use clap::CommandFactory;
@@ -10,7 +10,7 @@ fn the_command_line_is_sound() {
 }
 
 #[test]
-fn the_help_tells_every_exit_status() {
+fn the_help_lists_every_exit_status() {
     let help = Cli::command().render_long_help().to_string();
     for status in [
         0,
@@ -24,7 +24,7 @@ fn the_help_tells_every_exit_status() {
     }
 }
 
-/// The book's first table has a row for each command that the help shows.
+/// The book's first table has a row for each command in the help.
 #[test]
 fn every_command_is_in_the_book() {
     let page = include_str!("../../../docs/src/reference/switchctl.md");
@@ -65,8 +65,8 @@ fn every_command_has_an_example() {
     look(&Cli::command());
 }
 
-/// A command's own options are listed together, and those of all commands under a heading of their
-/// own; no line of ours is long enough to be wrapped again.
+/// A command's own options are listed together, options of all commands have a separate heading, and no line is wrapped
+/// twice.
 #[test]
 fn help_fits_and_keeps_options_apart() {
     fn look(command: &clap::Command) {

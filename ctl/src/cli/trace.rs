@@ -5,7 +5,7 @@ use clap::Args;
 use super::complete;
 use crate::show::FrameArgument;
 
-/// Explanation beside the arguments.
+/// Text below the arguments.
 pub const TRACE_HELP: &str = "\
 FRAME is fields with Open vSwitch's names, separated by commas, or the frame's
 bytes in hexadecimal, from the destination address on:
@@ -25,7 +25,7 @@ Examples:
 /// A port, and a frame.
 #[derive(Debug, Args)]
 pub struct TraceArguments {
-    /// The port that the frame would arrive at.
+    /// Ingress port of the frame.
     #[arg(add = complete::ports())]
     pub port: String,
     /// Its fields, or its bytes in hexadecimal.

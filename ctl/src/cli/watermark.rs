@@ -1,4 +1,4 @@
-//! `switchctl watermark` and `switchctl buffers` as they are written.
+//! The command line of `switchctl watermark` and `switchctl buffers`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use weir_api::words::Reader;
@@ -51,10 +51,10 @@ pub struct WatermarkArguments {
     pub show: WatermarkShow,
 }
 
-/// Which peaks.
+/// Selection of peaks.
 #[derive(Clone, Debug, Args)]
 pub struct WatermarkShow {
-    /// Whose peaks.
+    /// Reader of the peaks.
     #[arg(long, value_enum, default_value_t = WatermarkReader::User)]
     pub reader: WatermarkReader,
     /// Only these ports.
@@ -72,7 +72,7 @@ Examples:
   switchctl watermark show --reader persistent h1 h2
   switchctl --json watermark show | jq '.held_frames_max'")]
     Show(WatermarkShow),
-    /// Begin the peaks of one reader again from what there is now.
+    /// Restart the peaks of one reader from the present values.
     #[command(after_help = "\
 The peaks of other readers stay. Without PORT, the frames inside the switch
 begin again, too. `telemetry` begins again by itself, and cannot be cleared.
@@ -84,7 +84,7 @@ Examples:
     Clear(WatermarkShow),
 }
 
-/// For whom peaks are kept.
+/// Reader of peaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WatermarkReader {
     /// Since they were cleared.
@@ -96,7 +96,7 @@ pub enum WatermarkReader {
 }
 
 impl WatermarkArguments {
-    /// True for what changes something.
+    /// Returns true if the command changes something.
     pub fn clears(&self) -> bool {
         matches!(self.command, Some(WatermarkCommand::Clear(_)))
     }

@@ -20,7 +20,7 @@ Examples:
   switchctl --name s1 xdp status
   nsenter --net=/run/netns/s1 switchctl --name s1 xdp status")]
     Status {
-        /// Where the pins are.
+        /// Directory of the pins.
         #[command(flatten)]
         place: Pins,
     },
@@ -34,7 +34,7 @@ Examples:
   switchctl --name s1 xdp detach
   switchctl xdp detach --run-dir /run/weir/s1 s2 s4")]
     Detach {
-        /// Where the pins are.
+        /// Directory of the pins.
         #[command(flatten)]
         place: Pins,
         /// Ports to detach. Default: all.
@@ -49,7 +49,7 @@ Examples:
     },
 }
 
-/// Where the pins are.
+/// Directory of the pins.
 #[derive(Debug, Args)]
 pub struct Pins {
     /// Run directory of the daemon. Default: that of --name, --socket or $WEIR_SOCKET, else the only one under /run/weir.
@@ -61,11 +61,11 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// The directory that has one of pins for each port.
+    /// Returns the directory that contains the ports' pin directories.
     ///
     /// # Errors
     ///
-    /// When none is selected, and there is none or more than one to choose from.
+    /// When none is selected and there is not exactly one.
     pub fn pins(&self, target: &Target) -> Result<PathBuf, TargetError> {
         target.pins(self.run_dir.as_deref(), self.bpf_dir.as_deref())
     }

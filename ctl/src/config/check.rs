@@ -43,12 +43,12 @@ struct Verdict {
     /// Valid settings that may lose lossless frames.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     advice: Vec<Advice>,
-    /// Ports whose devices are in this network namespace and cannot be used.
+    /// Ports whose devices in this network namespace cannot be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unfit_devices: Vec<Unfit>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unused_ecn_profiles: Vec<String>,
-    /// Ports to hosts, where a class is lossless, without the storm watchdog.
+    /// Ports to hosts, with a lossless class but without the storm watchdog.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unwatched_ports: Vec<String>,
     /// Ports to hosts whose frames may have any priority.
@@ -63,7 +63,7 @@ struct Problem {
     message: String,
 }
 
-/// Checks a daemon's configuration; false when something is wrong with it.
+/// Checks a daemon's configuration; returns false if it is wrong.
 pub fn config(file: &Path, output: &Output) -> Result<bool> {
     let source = Source::read(file);
     let file = &source.name;
@@ -163,7 +163,7 @@ fn unrestricted(config: &DaemonConfig) -> Vec<String> {
     })
 }
 
-/// Returns the names of the ports that face hosts and are `wanted`.
+/// Returns the names of the ports to hosts that satisfy `wanted`.
 fn hosts_that(config: &DaemonConfig, wanted: impl Fn(&Port) -> bool) -> Vec<String> {
     let hosts = config.ports.iter().filter(|port| port.is_edge());
     let wanted = hosts.filter(|port| wanted(port));
@@ -180,7 +180,6 @@ fn any_priority(ports: &[String]) -> String {
     }
 }
 
-/// Formats the warnings of `switchctl plan` about losses.
 fn warnings(source: &Source, advice: &[Advice]) -> String {
     let mut out = String::new();
     for one in advice {

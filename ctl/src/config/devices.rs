@@ -1,4 +1,4 @@
-//! Devices of this network namespace that a switch with a configuration could not use.
+//! Devices of this network namespace that a switch with a configuration cannot use.
 
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
@@ -6,18 +6,15 @@ use weir_config::daemon::{DaemonConfig, Port};
 use weir_doctor::ask::nature::Nature;
 use weir_doctor::link;
 
-/// A port whose device cannot be used.
 #[derive(Debug, Serialize)]
 pub struct Unfit {
-    /// The port.
     pub port: String,
-    /// Its device.
     pub device: String,
     /// The kind of device, the reason and the remedy.
     pub why: String,
 }
 
-/// The ports whose devices are here and cannot be used. Devices of other machines and namespaces are not known.
+/// Returns the ports whose devices exist here and cannot be used. Devices of other machines and namespaces are unknown.
 pub fn unfit(config: &DaemonConfig) -> Vec<Unfit> {
     let (mode, has_lossless) = (config.dataplane.xdp_mode, config.has_lossless());
     let unfit = |port: &Port| {

@@ -12,17 +12,16 @@ use crate::cli::DiffArguments;
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// The setting that a daemon leaves to its command line.
+/// The setting that a daemon's command line overrides.
 const LOG_LEVEL: &str = "log.level";
 
-/// The command line is legal, but makes no sense.
+/// The command line is valid but makes no sense.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(&'static str);
 
 #[derive(Debug, Serialize)]
 struct Difference {
-    /// Compared object: files, or the running switch.
     before: String,
     after: String,
     changes: Vec<Step>,
@@ -37,7 +36,7 @@ struct Step {
     to: Option<String>,
     /// `reload` or `restart`.
     takes: &'static str,
-    /// Reason for which a reload does not suffice, if the setting does not imply it.
+    /// Reason for which a reload does not suffice, unless the setting implies it.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
 }
@@ -51,7 +50,7 @@ struct Side {
     by_hand: Vec<String>,
 }
 
-/// False when there is a difference.
+/// Returns false if there is a difference.
 ///
 /// # Errors
 ///
@@ -78,7 +77,7 @@ pub fn run(target: &Target, output: &Output, arguments: &DiffArguments) -> Resul
     compare(output, before, after)
 }
 
-/// As `config diff --running`, with a file that is known already as `name`.
+/// Like `config diff --running`, with a file already read as `name`.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Writing a daemon's configuration file: whole or not at all, and what was there stays beside it.
+//! Writes a daemon's configuration file, completely or not at all, and keeps a backup.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,13 +8,12 @@ use anyhow::{bail, Context, Result};
 
 const BACKUPS_MAX: usize = 10_000;
 
-/// Replaces the file's text by `text`. The returned file has the old text: `FILE.bak`, or the first
-/// of `FILE.bak.1`, `FILE.bak.2` and so on that is free. A backup that has the same text already is
-/// that file.
+/// Replaces the file's text by `text`. Returns the backup with the old text: `FILE.bak`, or the first of `FILE.bak.1`,
+/// `FILE.bak.2` and so on that is free or already has the same text.
 ///
 /// # Errors
 ///
-/// When the file cannot be read or a directory not be written; the file is as it was then.
+/// When the file cannot be read or its directory cannot be written; the file is then unchanged.
 pub fn replace(file: &Path, text: &str) -> Result<PathBuf> {
     // Follows a link, so that it remains one.
     let file = fs::canonicalize(file).with_context(|| file.display().to_string())?;
@@ -31,14 +30,13 @@ pub fn replace(file: &Path, text: &str) -> Result<PathBuf> {
     let backup = back_up(&file, (0..BACKUPS_MAX).map(number))?;
     let outcome = write(&file, &new, text);
     if outcome.is_err() {
-        // A partly written file is useless.
         let _ = fs::remove_file(&new);
     }
     outcome.with_context(|| file.display().to_string())?;
     Ok(backup)
 }
 
-/// Copies the file to the first of `places` that is free, unless an earlier one is such a copy.
+/// Copies the file to the first free one of `places`, unless an earlier one is such a copy.
 fn back_up(file: &Path, places: impl Iterator<Item = PathBuf>) -> Result<PathBuf> {
     let text = fs::read(file).with_context(|| file.display().to_string())?;
     for place in places {

@@ -1,4 +1,4 @@
-//! Parts of a valid configuration that do not work on this machine, or have no effect.
+//! Valid settings that do not work on this machine, or have no effect.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -8,16 +8,13 @@ use weir_config::daemon::{DaemonConfig, Express, Workers};
 use weir_doctor::Memory;
 use weir_output::bytes;
 
-/// Something to know before the file is used.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// The setting.
     pub key: String,
     /// The fault and its remedy.
     pub message: String,
 }
 
-/// Everything of the kind.
 pub fn warnings(config: &DaemonConfig) -> Vec<Warning> {
     let memory = Memory::read().and_then(|it| memory(config, it));
     let mut warnings: Vec<_> = memory.into_iter().collect();
@@ -67,7 +64,7 @@ fn unreadable((key, path): (&str, PathBuf)) -> Option<Warning> {
     })
 }
 
-/// Warns of `express = "on"` if a setting disables the path for good.
+/// Warns about `express = "on"` if a setting disables the path permanently.
 fn express(config: &DaemonConfig) -> Option<Warning> {
     let is_on = |express: Express| express == Express::On;
     let of_port = config
@@ -130,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_express_path_and_what_shuts_it_are_told_together() {
+    fn the_express_path_and_what_shuts_it_are_shown_together() {
         for (more, key) in [
             ("[dataplane]\nexpress = \"on\"", None),
             ("[forwarding]\nlearning = true", None),

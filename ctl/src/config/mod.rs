@@ -1,5 +1,5 @@
-//! `switchctl config …`: checks of a daemon's files (`check`, `diff`), and the running switch's own
-//! (`save`, `past`).
+//! `switchctl config …`: checks of a daemon's files (`check`, `diff`), and the running switch's configuration (`save`,
+//! `past`).
 
 pub mod check;
 mod devices;
@@ -20,7 +20,7 @@ const STANDARD_INPUT_NAME: &str = "standard input";
 const INPUT_MAX_BYTES: u64 = 16 << 20;
 
 struct Source {
-    /// The file; [`STANDARD_INPUT_NAME`] for standard input.
+    /// Path of the file; [`STANDARD_INPUT_NAME`] for standard input.
     name: PathBuf,
     /// Contents of standard input; `None` for a file.
     input: Option<String>,
@@ -28,7 +28,6 @@ struct Source {
 }
 
 impl Source {
-    /// Reads a file, or standard input.
     fn read(path: &Path) -> Self {
         if path != Path::new(STANDARD_INPUT) {
             return Self {

@@ -32,7 +32,7 @@ pub fn history(target: &Target, output: &Output) -> Result<()> {
     })
 }
 
-/// In UTC, to the second.
+/// UTC, to the second.
 fn when(past: &Past) -> String {
     let seconds = i64::try_from(past.unix_seconds).ok();
     let at = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
@@ -44,7 +44,7 @@ fn when(past: &Past) -> String {
 ///
 /// # Errors
 ///
-/// As [`rollback`].
+/// Those of [`rollback`].
 pub fn wanted(target: &Target, number: Option<u64>) -> Result<(DaemonConfig, Configuration)> {
     let (past, running) = asked(target, number)?;
     Ok((parsed(&past)?, running))
@@ -68,11 +68,11 @@ fn parsed(past: &PastConfiguration) -> Result<DaemonConfig> {
     DaemonConfig::parse(&past.text, Path::new(&name(past))).context("this version cannot read it")
 }
 
-/// `config rollback`. False when some settings need a restart, or with `dry_run` when there is a difference.
+/// `config rollback`. Returns false if some settings need a restart, or with `dry_run` if there is a difference.
 ///
 /// # Errors
 ///
-/// When there is no such configuration, or this program cannot read it, or the file cannot be written, or the switch refuses.
+/// When the configuration does not exist or cannot be parsed, the file cannot be written, or the switch refuses.
 pub fn rollback(
     target: &Target,
     output: &Output,

@@ -1,4 +1,4 @@
-//! `switchctl config save`: the file with what was changed at run time, all else in it as it was.
+//! `switchctl config save`: writes run-time changes into the file and keeps the rest unchanged.
 
 use std::path::{Path, PathBuf};
 
@@ -18,16 +18,16 @@ use weir_output::{table, Output, NONE};
 struct Saved {
     file: String,
     dry_run: bool,
-    /// Settings in the file now, or with `--check` after it.
+    /// Settings now in the file; with `--check`, those to be written.
     saved: Vec<AppliedSetting>,
-    /// Settings that are not saved, because the file has another value that is not loaded.
+    /// Settings that are not saved because the file has another value that is not loaded.
     kept: Vec<AppliedSetting>,
     /// File with the previous text.
     #[serde(skip_serializing_if = "Option::is_none")]
     backup: Option<PathBuf>,
 }
 
-/// False when the file's own changes were kept instead of some.
+/// Returns false if the file's own changes took precedence over some settings.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn run(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
         }
     };
     if backup.is_some() && config == before {
-        // Nothing else is new in the file, so that this only has the switch know that it is all saved.
+        // The file has no other change, so this only informs the switch that everything is saved.
         let _: Reload = target.send(Method::POST, "/v1/reload", None::<&()>)?;
     }
     let is_saved = |setting: &AppliedSetting| changed.iter().any(|it| it.key == setting.key);
@@ -82,7 +82,7 @@ pub fn run(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Those of [`run`].
 pub fn wanted(target: &Target) -> Result<Vec<AppliedSetting>> {
     let states = States::of(target)?;
     Ok(states.changed().into_iter().map(setting).collect())
@@ -92,10 +92,10 @@ struct States {
     running: Configuration,
     text: String,
     config: DaemonConfig,
-    /// Configuration that the switch has loaded, and its present one.
+    /// The switch's loaded configuration, and its present one.
     before: DaemonConfig,
     now: DaemonConfig,
-    /// The file with the changes at run time.
+    /// The file with the run-time changes.
     wanted: DaemonConfig,
 }
 
@@ -161,7 +161,7 @@ fn told(saved: &Saved) -> String {
     text
 }
 
-/// Returns `text`, whose content is `config`, with the values of `wanted`.
+/// Returns `text`, which contains `config`, with the values of `wanted`.
 fn edit(text: &str, config: &DaemonConfig, wanted: &DaemonConfig) -> Result<String> {
     let mut document: DocumentMut = text.parse()?;
     for route in &config.routes {
@@ -189,7 +189,7 @@ fn edit(text: &str, config: &DaemonConfig, wanted: &DaemonConfig) -> Result<Stri
     Ok(document.to_string())
 }
 
-/// Returns `[[NAME]]`, made if missing.
+/// Returns `[[NAME]]`; creates it if missing.
 fn tables<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut ArrayOfTables> {
     let item = document
         .entry(name)
@@ -199,7 +199,7 @@ fn tables<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut Array
     })
 }
 
-/// Addresses have several notations.
+/// Compares parsed addresses, which have several notations.
 fn is_to(table: &Table, route: &Route) -> bool {
     let written = table.get("destination").and_then(Item::as_str);
     let address = written.and_then(|text| text.parse::<weir_core::MacAddress>().ok());
@@ -257,7 +257,7 @@ fn put(table: &mut Table, key: &str, mut new: toml_edit::Value) {
     }
 }
 
-/// Writes only differences: values that the file leaves to its defaults stay absent.
+/// Writes only differences, so that defaults stay absent.
 fn set_ecn(document: &mut DocumentMut, profile: &EcnProfile, before: &EcnProfile) -> Result<()> {
     let mut tables = tables(document, EcnProfile::TABLE)?.iter_mut();
     let is_it = |table: &&mut Table| {
@@ -283,7 +283,7 @@ fn set_pfcwd(document: &mut DocumentMut, port: &Port) -> Result<()> {
     let place = ports.iter().position(is_it);
     let table = place.and_then(|place| ports.get_mut(place));
     let table = table.with_context(|| format!("no [[port]] with the name `{}`", port.name))?;
-    // The old entry may be a table of its own.
+    // The old entry may be a separate table.
     table.remove(PfcwdConfig::TABLE);
     if let Some(pfcwd) = port.pfcwd {
         let mut own = InlineTable::new();
@@ -383,7 +383,7 @@ policy = "breaker"
             assert_eq!(parse(&text), wanted, "{text}");
             text
         };
-        // It alone goes elsewhere, or away.
+        // Only this route is changed or removed.
         let own = "vlan = 20 # the lab's\nports = [\"a\", \"b\"]\n";
         let moved = change(own, "vlan = 20 # the lab's\nports = [\"b\"]\n");
         assert!(
@@ -396,7 +396,7 @@ policy = "breaker"
         );
         let whole = format!("[[route]]\ndestination = \"02:00:00:00:00:0a\"\n{own}\n");
         assert!(!change(&whole, "").contains("vlan = 20"));
-        // One more, of another VLAN.
+        // A second route, of another VLAN.
         let more = whole.replace("vlan = 20 # the lab's", "vlan = 30");
         let text = change("[deadlock]", &format!("{more}[deadlock]"));
         assert!(

@@ -1,6 +1,6 @@
-//! BUFFER_PG and BUFFER_PROFILE: what each (port, priority group) has of its pool ([`pools`]).
+//! BUFFER_PG and BUFFER_PROFILE: each (port, priority group)'s share of its pool ([`pools`]).
 //!
-//! Where a profile names no pool, or one without a size, thresholds are static.
+//! If a profile names no pool, or one without a size, its thresholds are static.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,33 @@ use super::pools::{self, Share};
 
 /// SONiC's range of `dynamic_th`.
 const EXPONENT: (i64, i64) = (-8, 8);
-/// Unit of the fixed-point α, so that 2⁻⁸ is whole.
+/// Unit of the fixed-point α, for which 2⁻⁸ is an integer.
 const ONE: u128 = 1 << 8;
-/// Granularity of computed thresholds.
+/// Granularity of computed thresholds in bytes.
 const STEP: u64 = 1024;
-/// Size of a cell for charging.
+/// Size of a cell for charging, in bytes.
 const CELL: u64 = 256;
 
-/// Buffer of one (port, priority group).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Reserved and shared together: where XOFF is sent in a lossless group, or frames are dropped in a lossy one.
+    /// Sum of reserved and shared bytes, at which XOFF is sent in a lossless group, or frames are dropped in a lossy one.
     pub limit: u64,
-    /// `xon`, and the limit less `xon_offset`, whichever is larger.
+    /// The larger of `xon` and the limit less `xon_offset`.
     pub xon: Option<u64>,
-    /// `xoff`: a lossless group has one.
+    /// `xoff`; `None` in a lossy group.
     pub headroom: Option<u64>,
     /// `BUFFER_PROFILE|name`.
     pub source: String,
     /// Derivation of the limit.
     pub how: String,
-    /// Share of a pool; the limit is then that of a group that is alone in it.
+    /// Share of a pool; the limit is then that of a group that uses the pool alone.
     pub share: Option<Share>,
 }
 
 /// Groups by port and number.
 pub type Groups = BTreeMap<(String, usize), Group>;
 
-/// All groups of BUFFER_PG that have a profile.
+/// Returns all groups of BUFFER_PG that have a profile.
 pub fn groups(database: Database<'_>) -> Groups {
     let mut members: BTreeMap<(String, usize), Row<'_>> = BTreeMap::new();
     for row in database.rows("BUFFER_PG") {
@@ -97,7 +96,7 @@ fn group(profile: &Row<'_>) -> Option<Group> {
     let report = profile.report();
     let headroom = profile.number("xoff").filter(|xoff| *xoff > 0);
     let size = profile.number("size").unwrap_or(0);
-    // Some platforms count the headroom in `size`, others beside it.
+    // Some platforms include the headroom in `size`, others do not.
     let reserved = size.checked_sub(headroom.unwrap_or(0)).unwrap_or(size);
     let exponent = alpha(profile);
     let share = pools::share(profile, reserved, headroom);
@@ -128,7 +127,7 @@ fn group(profile: &Row<'_>) -> Option<Group> {
     })
 }
 
-/// Returns the threshold of a group that is alone in the pool.
+/// Returns the threshold of a group that uses the pool alone.
 fn dynamic(profile: &Row<'_>, alpha: u128) -> Option<(u64, String)> {
     let report = profile.report();
     let Some(pool) = pool(profile) else {
@@ -154,7 +153,6 @@ fn dynamic(profile: &Row<'_>, alpha: u128) -> Option<(u64, String)> {
     Some((alone, how))
 }
 
-/// Thresholds of a lossless class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Thresholds {
     /// Bytes.
@@ -165,8 +163,8 @@ pub struct Thresholds {
     pub headroom: u64,
 }
 
-/// Returns the assumed buffer of a lossless priority that the file does not describe: room for a
-/// round trip of `span` and two frames, and as much below XOFF.
+/// Returns the assumed buffer of a lossless priority that the file does not describe: headroom for a round trip of `span`
+/// and two frames, and the same amount below XOFF.
 pub fn assumed(rate: BitRate, span: Duration, frame: Bytes) -> Thresholds {
     let headroom = (rate.bytes_in(span).get() + 2 * frame.get()).next_multiple_of(STEP);
     Thresholds {
@@ -177,7 +175,7 @@ pub fn assumed(rate: BitRate, span: Duration, frame: Bytes) -> Thresholds {
 }
 
 impl Group {
-    /// As a lossless class has them, each at least a frame of `frame` bytes; `None` without headroom.
+    /// Returns the thresholds of a lossless class, each at least one frame of `frame` bytes; `None` without headroom.
     pub fn thresholds(&self, database: Database<'_>, frame: Bytes) -> Option<Thresholds> {
         let report = database.report();
         let at_least = |field: &str, value: u64| {

@@ -1,4 +1,4 @@
-//! Classes of the whole switch from the buffers and queues of each port.
+//! Classes of the whole switch, derived from the buffers and queues of each port.
 
 use std::collections::BTreeMap;
 
@@ -22,40 +22,34 @@ const ASSUMED: &str = "assumed: one round trip at line rate";
 pub enum Buffers {
     /// Mode `pfc`.
     Pfc(Thresholds),
-    /// Mode `lossy`; `None` for the usual buffer.
+    /// Mode `lossy`; `None` for the default buffer.
     Lossy(Option<u64>),
-    /// Of a pool: `pfc` with headroom, else `lossy`.
+    /// Part of a pool: `pfc` with headroom, else `lossy`.
     Pooled(Share),
 }
 
 /// Priorities with the same settings.
 #[derive(Clone, Debug)]
 pub struct Class {
-    /// Its name.
     pub name: String,
-    /// Its priorities.
     pub priorities: Vec<u8>,
-    /// Buffers, and where they are from.
+    /// Buffers and their source.
     pub buffers: (Buffers, String),
-    /// By port: thresholds in the pool that are not the one in `buffers`.
+    /// By port: thresholds in the pool that differ from `buffers`.
     pub own: BTreeMap<String, Threshold>,
-    /// Its headroom is that of each port's cable, the one in `buffers` the largest of them.
+    /// True if each port's cable determines the headroom; `buffers` has the largest.
     pub headroom_by_cable: bool,
-    /// Its share of the line, with the source.
+    /// Scheduling on the line, and its source.
     pub served: Option<(Served, String)>,
-    /// Marking, and where it is from.
+    /// Marking and its source.
     pub ecn: Option<(Ecn, String)>,
 }
 
-/// Input for classes.
 pub struct Source<'a> {
-    /// The file.
     pub database: Database<'a>,
-    /// Ports and how they classify.
+    /// Ports and their classification.
     pub ports: &'a [(Port, PortQos)],
-    /// BUFFER_PG.
     pub groups: &'a Groups,
-    /// QUEUE.
     pub queues: &'a Queues,
     /// γmax.
     pub frame: Bytes,
@@ -64,7 +58,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// All classes; priorities that are as the implicit class are in none.
+    /// Returns all classes, except priorities like the implicit class.
     pub fn classes(&self) -> Vec<Class> {
         let mut classes: Vec<Class> = Vec::new();
         for priority in 0..8u8 {
@@ -106,7 +100,7 @@ impl Source<'_> {
         classes
     }
 
-    /// Returns a priority's share of a pool, if all ports that configure one agree.
+    /// Returns a priority's share of a pool, if all ports that configure it agree.
     fn pooled(&self, priority: u8, is_lossless: bool) -> Option<(Buffers, String)> {
         let report = self.database.report();
         let mut all: Option<(Share, String)> = None;
@@ -150,7 +144,7 @@ impl Source<'_> {
         all.map(|(share, from)| (Buffers::Pooled(share), from))
     }
 
-    /// Leaves the headroom to the cables, if they need more than the file has; returns true if so.
+    /// Leaves the headroom to the cables if they need more than the file has; returns true in that case.
     fn by_cables(&self, (buffers, source): (Buffers, String)) -> ((Buffers, String), bool) {
         let ports = || self.ports.iter().map(|(port, _)| port);
         let asked = ports().filter_map(|port| port.cable_headroom(self.charging));
@@ -193,7 +187,6 @@ impl Source<'_> {
         }
     }
 
-    /// Returns thresholds of ports that differ from `buffers`.
     fn own_thresholds(&self, priority: u8, buffers: &Buffers) -> BTreeMap<String, Threshold> {
         let Buffers::Pooled(of_class) = buffers else {
             return BTreeMap::new();
@@ -293,7 +286,7 @@ impl Source<'_> {
         (Buffers::Pfc(thresholds), ASSUMED.to_owned())
     }
 
-    /// A chip reacts sooner than a program. For ports with known cables there is one note for all.
+    /// Notes headroom that is too small: a chip reacts sooner than software. Ports with known cables share one note.
     fn check_headroom(&self, port: &Port, source: &str, headroom: u64) {
         if port.cable.is_some() {
             return;
@@ -314,7 +307,7 @@ impl Source<'_> {
         }
     }
 
-    /// Priorities that share a group in SONiC share its limit here evenly.
+    /// Priorities that share a group in SONiC divide its limit evenly here.
     fn lossy(&self, priority: u8) -> (Buffers, String) {
         if let Some(pooled) = self.pooled(priority, false) {
             return pooled;
@@ -344,7 +337,7 @@ impl Source<'_> {
         )
     }
 
-    /// Of the first port that has one; the others are compared with it.
+    /// Returns the queue of the first port that has one, and compares the others with it.
     fn queue(&self, priority: u8) -> Queue {
         let report = self.database.report();
         let mut first: Option<(&str, &Queue)> = None;

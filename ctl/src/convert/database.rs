@@ -1,13 +1,12 @@
-//! Reading `config_db.json`: tables of rows of fields, nearly all of them text.
+//! Reads `config_db.json`: tables of rows of fields, nearly all of them text.
 
 use serde_json::{Map, Value};
 
 use super::notes::Report;
 
-/// Upper bound of every size, rate, time and length of a switch; sums of them fit 64 bits.
+/// Upper bound of every size, rate, time and length of a switch, so that sums fit into 64 bits.
 const NUMBER_MAX: u64 = 1 << 40;
 
-/// The whole file.
 #[derive(Clone, Copy)]
 pub struct Database<'a> {
     tables: &'a Map<String, Value>,
@@ -17,16 +16,15 @@ pub struct Database<'a> {
 /// One row: `TABLE|key`.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
-    /// Its table.
     pub table: &'a str,
-    /// Its key, such as `Ethernet0|3-4`.
+    /// Key, such as `Ethernet0|3-4`.
     pub key: &'a str,
     fields: &'a Map<String, Value>,
     database: Database<'a>,
 }
 
 impl<'a> Database<'a> {
-    /// `None`, and a problem, for anything but an object.
+    /// Returns `None` and adds a problem unless `root` is an object.
     pub fn open(root: &'a Value, report: &'a Report) -> Option<Self> {
         match root {
             Value::Object(tables) => Some(Self { tables, report }),
@@ -38,19 +36,19 @@ impl<'a> Database<'a> {
         }
     }
 
-    /// Returns the collector of notes and problems.
     pub fn report(self) -> &'a Report {
         self.report
     }
 
-    /// Names and contents of all tables.
+    /// Returns the names and contents of all tables.
     pub fn tables(self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         self.tables
             .iter()
             .map(|(name, table)| (name.as_str(), table))
     }
 
-    /// The rows of a table in the order of their keys; what is no row is skipped, see [`check_shape`](Self::check_shape).
+    /// Returns the rows of a table in the order of their keys; skips values that are not rows, see
+    /// [`check_shape`](Self::check_shape).
     pub fn rows(self, table: &'a str) -> Vec<Row<'a>> {
         let rows = self.tables.get(table).and_then(Value::as_object);
         rows.into_iter()
@@ -66,7 +64,6 @@ impl<'a> Database<'a> {
             .collect()
     }
 
-    /// One row.
     pub fn row(self, table: &'a str, key: &str) -> Option<Row<'a>> {
         let (key, fields) = self.tables.get(table)?.as_object()?.get_key_value(key)?;
         Some(Row {
@@ -77,7 +74,7 @@ impl<'a> Database<'a> {
         })
     }
 
-    /// Refuses a table that is no object of objects.
+    /// Refuses a table that is not an object of objects.
     pub fn check_shape(self, name: &str, table: &Value) {
         let Value::Object(rows) = table else {
             let message = format!("expected an object of rows, found {}", kind(table));
@@ -103,27 +100,23 @@ impl<'a> Row<'a> {
         format!("{}.{field}", self.path())
     }
 
-    /// The file.
     pub fn database(&self) -> Database<'a> {
         self.database
     }
 
-    /// Returns the collector of notes and problems.
     pub fn report(&self) -> &'a Report {
         self.database.report
     }
 
-    /// The names of its fields.
     pub fn fields(&self) -> impl Iterator<Item = &'a str> {
         self.fields.keys().map(String::as_str)
     }
 
-    /// Returns true if it has this field.
     pub fn has(&self, field: &str) -> bool {
         self.fields.contains_key(field)
     }
 
-    /// Text, or a number as text. `None` also for nothing and for `NULL`, which SONiC writes for nothing.
+    /// Returns text, or a number as text. `None` also for the empty text and for `NULL`, with which SONiC writes no value.
     pub fn text(&self, field: &str) -> Option<String> {
         match self.fields.get(field)? {
             Value::String(text) => {
@@ -139,12 +132,10 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A whole number.
     pub fn number(&self, field: &str) -> Option<u64> {
         self.within(field, 0, NUMBER_MAX)
     }
 
-    /// A whole number between two.
     pub fn within(&self, field: &str, least: u64, most: u64) -> Option<u64> {
         let text = self.text(field)?;
         let number = text.parse().ok().filter(|n| (least..=most).contains(n));
@@ -155,7 +146,7 @@ impl<'a> Row<'a> {
         number
     }
 
-    /// The row of `table` that a field names, as `name` or `[TABLE|name]`. A problem where there is none.
+    /// Returns the row of `table` that a field names, as `name` or `[TABLE|name]`. Adds a problem if it does not exist.
     pub fn reference(&self, field: &str, table: &'a str) -> Option<Row<'a>> {
         let text = self.text(field)?;
         let bracketed = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
@@ -181,7 +172,7 @@ impl<'a> Row<'a> {
         row
     }
 
-    /// The row as a map of numbers, such as DSCP to traffic class; `of` and `to` are the largest of each.
+    /// Returns the row as a map of numbers, such as DSCP to traffic class, up to `of` and `to`.
     pub fn map(&self, of: u64, to: u64) -> Vec<(usize, u8)> {
         let mut pairs = Vec::new();
         for field in self.fields().filter(|field| *field != "NULL") {
@@ -201,8 +192,8 @@ impl<'a> Row<'a> {
         pairs
     }
 
-    /// The key without the host's name and the ASIC's, which a chassis writes before it (`leaf1|asic0|Ethernet0|3`).
-    /// `None` when they are not those of `DEVICE_METADATA`.
+    /// Returns the key without the host's name and the ASIC's, which a chassis puts in front (`leaf1|asic0|Ethernet0|3`).
+    /// `None` if they differ from `DEVICE_METADATA`.
     pub fn local_key(&self) -> Option<&'a str> {
         let parts: Vec<&str> = self.key.splitn(3, '|').collect();
         let [host, asic, rest] = parts[..] else {
@@ -219,8 +210,8 @@ impl<'a> Row<'a> {
         (is("hostname", host) && is("asic_name", asic)).then_some(rest)
     }
 
-    /// The ports that a key such as `Ethernet0,Ethernet4|3-4` begins with, and the numbers behind them. A problem for
-    /// ports that there are not.
+    /// Returns the ports at the beginning of a key such as `Ethernet0,Ethernet4|3-4`, and the numbers behind them. Adds a
+    /// problem for unknown ports.
     pub fn ports_and_numbers(&self, most: usize) -> (Vec<&'a str>, Vec<usize>) {
         let refuse = |message: String| self.report().refuse(self.path(), message);
         let key = self.local_key().unwrap_or(self.key);

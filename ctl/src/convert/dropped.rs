@@ -7,7 +7,7 @@ pub const HOST: &str = "belongs to the host";
 pub const IDENTITY: &str = "describes the device; not used here";
 pub const NO_ROUTER: &str = "frames are forwarded by MAC address; write [[route]]";
 
-/// Why a table of SONiC's is not carried over; `None` for a name that is not SONiC's.
+/// Returns the reason for which a SONiC table is not converted; `None` for an unknown table.
 pub fn reason_to_drop(table: &str) -> Option<&'static str> {
     let has = |names: &str| names.split_whitespace().any(|name| name == table);
     let dropped = DROPPED.iter().find(|(_, names)| has(names));

@@ -1,4 +1,4 @@
-//! JSON as text editors leave it: with a byte order mark, or with one name twice in an object.
+//! Parses JSON as text editors leave it: with a byte order mark, or with duplicate names in an object.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use super::notes::{Kind, Report};
 const UTF_8_MARK: &[u8] = b"\xef\xbb\xbf";
 const UTF_16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 
-/// Parses a file's bytes. Of a name that an object has several times the last counts, as in SONiC, with a note.
+/// Parses a file's bytes. The last of several equal names in an object counts, as in SONiC, with a note.
 ///
 /// # Errors
 ///
-/// A message when the bytes are not JSON.
+/// A message if the bytes are not JSON.
 pub fn parse(bytes: &[u8], report: &Report) -> Result<Value, String> {
     if UTF_16_MARKS.iter().any(|mark| bytes.starts_with(mark)) {
         return Err("is UTF-16; save it as UTF-8".to_owned());
@@ -39,7 +39,7 @@ pub fn parse(bytes: &[u8], report: &Report) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Collects the names that an object, or one within it, has more than once.
+/// Collects duplicate names in an object and in objects within it.
 struct Object<'a> {
     /// `TABLE|key`.
     path: String,

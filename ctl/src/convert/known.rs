@@ -1,4 +1,4 @@
-//! SONiC's tables and fields for Weir: carried over, or the reason against it.
+//! SONiC's tables and fields: which are converted, and reasons against the others.
 
 use super::database::Database;
 use super::dropped::{reason_to_drop, DEVICE, HOST, IDENTITY, NO_ROUTER};
@@ -6,13 +6,13 @@ use super::notes::Kind;
 
 struct Carried {
     name: &'static str,
-    /// Fields that are carried over; `None` for a map, whose keys are numbers or ports.
+    /// Converted fields; `None` for a map, whose keys are numbers or ports.
     fields: Option<&'static [&'static str]>,
-    /// Fields that are not, with the reason.
+    /// Fields that are not converted, with the reason.
     dropped: &'static [(&'static str, &'static str)],
 }
 
-/// The PFC storm watchdog, and what old releases of SONiC call it.
+/// The PFC storm watchdog, and its name in old releases of SONiC.
 pub const PFC_WD: &str = "PFC_WD";
 pub const PFC_WD_OLD: &str = "PFC_WD_TABLE";
 
@@ -213,7 +213,7 @@ pub fn is_beside(message: &str) -> bool {
     [DEVICE, IDENTITY, HOST].contains(&message)
 }
 
-/// Notes all that is not carried over, and refuses tables of the wrong shape.
+/// Notes everything that is not converted, and refuses tables of the wrong shape.
 pub fn survey(database: Database<'_>) {
     let report = database.report();
     for (name, table) in database.tables() {
@@ -267,7 +267,7 @@ const NAMED: &[&str] = &[
     "WRED_PROFILE",
 ];
 
-/// Notes the rows that nothing names, after all that is carried over has been read.
+/// Notes the rows that no other row names, after all conversions.
 pub fn left_over(database: Database<'_>) {
     let report = database.report();
     for table in NAMED {

@@ -34,7 +34,7 @@ use weir_output::Output;
 use write::{plain, Converted};
 
 const FILE_MAX_BYTES: u64 = 64 << 20;
-/// Name of a switch whose file has none.
+/// Default name of a switch.
 const NAME: &str = "sonic";
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ struct Answer<'a> {
     config: Option<&'a str>,
 }
 
-/// Reads, converts and writes; false when nothing came of it, or with `--strict` when not all of it did.
+/// Reads, converts and writes. Returns false if nothing was written, or with `--strict` if not everything was converted.
 ///
 /// # Errors
 ///
@@ -109,8 +109,7 @@ fn about(path: &str, message: &str) -> String {
     }
 }
 
-/// Reads the file's JSON, and notes duplicate members. Returns a problem if it is no JSON, or too
-/// large.
+/// Parses the file's JSON, and notes duplicate names. Returns a problem if it is not JSON, or too large.
 fn read(path: &Path, report: &Report) -> std::io::Result<Result<Value, Problem>> {
     let refuse = |message| Problem {
         path: String::new(),
@@ -126,7 +125,7 @@ fn read(path: &Path, report: &Report) -> std::io::Result<Result<Value, Problem>>
     Ok(json::parse(&bytes, report).map_err(refuse))
 }
 
-/// Writes a file that is not there yet; an existing one is not overwritten.
+/// Writes a new file; an existing one is not overwritten.
 pub fn write_new(path: &Path, text: &str) -> Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -137,8 +136,8 @@ pub fn write_new(path: &Path, text: &str) -> Result<()> {
         .with_context(|| path.display().to_string())
 }
 
-/// Returns the configuration's text, which a daemon accepts, or the problems; and the notes. `file`
-/// is named in a comment, and `report` has the notes from reading.
+/// Returns the notes, and the text of a valid configuration or the problems. `file` is named in a comment; `report` has the
+/// notes from parsing.
 fn convert(root: &Value, file: &str, report: Report) -> (Vec<Note>, Result<String, Vec<Problem>>) {
     let converted = Database::open(root, &report).map(|database| converted(database, file));
     let text = converted.map(|converted| converted.to_toml());
@@ -146,7 +145,7 @@ fn convert(root: &Value, file: &str, report: Report) -> (Vec<Note>, Result<Strin
     let Some(text) = text.filter(|_| problems.is_empty()) else {
         return (notes, Err(problems));
     };
-    // Sums over all ports are for the daemon to judge.
+    // The daemon checks sums over all ports.
     if let Err(error) = DaemonConfig::parse(&text, Path::new(file)) {
         problems.extend(error.problems.into_iter().map(|problem| Problem {
             path: String::new(),
@@ -166,7 +165,7 @@ fn converted(database: Database<'_>, file: &str) -> Converted {
         let qos = qos::port_qos(database, &port.name);
         (port, qos)
     };
-    // Rows for ports that there are not.
+    // Rows for ports that do not exist.
     for row in database
         .rows("PORT_QOS_MAP")
         .iter()
@@ -227,8 +226,7 @@ fn name(database: Database<'_>) -> (String, String) {
     (name, path.to_owned())
 }
 
-/// Returns the longest MTU of all ports, and a chunk that holds most of such a frame if the
-/// smallest does not hold it.
+/// Returns the longest MTU of all ports, and a chunk size for such a frame if the minimum does not hold it.
 fn mtu<'a>(
     database: Database<'_>,
     ports: impl Iterator<Item = &'a Port>,

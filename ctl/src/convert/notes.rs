@@ -7,22 +7,20 @@ use serde::Serialize;
 
 use super::known::is_beside;
 
-/// Treatment of an entry of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// It has no counterpart.
     NotCarried,
-    /// It means something else here, or has another value.
+    /// It has another meaning or value here.
     Changed,
-    /// The file does not say it.
+    /// The file has no value.
     Assumed,
-    /// Unknown to this program.
+    /// This program does not know it.
     Unknown,
 }
 
 impl Kind {
-    /// As in the JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotCarried => "not-carried",
@@ -33,29 +31,28 @@ impl Kind {
     }
 }
 
-/// Something to know before the result is used.
+/// A remark about one entry of the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Note {
     /// `TABLE|key.field`.
     pub path: String,
-    /// Treatment of the entry.
     pub kind: Kind,
-    /// Why, and what to do.
+    /// Reason and remedy.
     pub message: String,
 }
 
 /// Importance of a note for a reader: effects on frames come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// It is not known if it matters.
+    /// Unknown effect.
     Unknown,
-    /// The switch does not support it.
+    /// Unsupported by the switch.
     Missing,
-    /// A threshold or a weight differs.
+    /// A different threshold or weight.
     Changed,
     /// To be verified by the user.
     Assumed,
-    /// It does not affect the switch.
+    /// No effect on the switch.
     Beside,
 }
 
@@ -70,7 +67,6 @@ impl Note {
         }
     }
 
-    /// Returns table, row and field of the path; the latter two may be empty.
     fn place(&self) -> (&str, &str, &str) {
         let (table, rest) = self.path.split_once('|').unwrap_or((&self.path, ""));
         let is_field = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -81,9 +77,8 @@ impl Note {
     }
 }
 
-/// Formats notes as lines, `PATH: MESSAGE (kind)`: the most important first, and one line for the
-/// same message about several rows or fields of a table: `8 rows of PORT: index, lanes: MESSAGE
-/// (kind)`.
+/// Formats notes as lines, `PATH: MESSAGE (kind)`, the most important first. Equal messages about several rows or fields of
+/// a table share a line: `8 rows of PORT: index, lanes: MESSAGE (kind)`.
 pub fn lines(notes: &[Note]) -> Vec<String> {
     type Group<'a> = (Weight, &'a str, Kind, &'a str);
     let mut groups: BTreeMap<Group<'_>, Vec<&Note>> = BTreeMap::new();
@@ -136,16 +131,15 @@ pub fn summary(notes: &[Note]) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
-/// Why a file is refused.
+/// Reason for refusing a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// `TABLE|key.field`; may be empty.
     pub path: String,
-    /// The error, and the legal values.
+    /// The error, and the valid values.
     pub message: String,
 }
 
-/// Notes and problems, each once and in the order of their paths.
+/// Notes and problems, without duplicates, in the order of their paths.
 #[derive(Debug, Default)]
 pub struct Report {
     notes: RefCell<BTreeSet<Note>>,
@@ -154,7 +148,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds a note.
     pub fn note(&self, kind: Kind, path: impl Into<String>, message: impl Into<String>) {
         self.notes.borrow_mut().insert(Note {
             path: path.into(),
@@ -163,7 +156,7 @@ impl Report {
         });
     }
 
-    /// Adds a problem: nothing is written then.
+    /// Adds a problem, which prevents any output.
     pub fn refuse(&self, path: impl Into<String>, message: impl Into<String>) {
         self.problems.borrow_mut().insert(Problem {
             path: path.into(),
@@ -171,17 +164,15 @@ impl Report {
         });
     }
 
-    /// Something that is carried over names the row `path`.
+    /// Records that a converted entry names the row `path`.
     pub fn name(&self, path: String) {
         self.named.borrow_mut().insert(path);
     }
 
-    /// Returns true if an entry names it.
     pub fn is_named(&self, path: &str) -> bool {
         self.named.borrow().contains(path)
     }
 
-    /// All notes and problems.
     pub fn into_parts(self) -> (Vec<Note>, Vec<Problem>) {
         let notes = self.notes.into_inner();
         let problems = self.problems.into_inner();

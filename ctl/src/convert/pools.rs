@@ -1,4 +1,4 @@
-//! BUFFER_POOL: what classes share here as they do there.
+//! BUFFER_POOL: pools that classes share in SONiC and here.
 
 use weir_core::{Alpha, Bytes, PoolConfig, PoolShare, Threshold};
 
@@ -6,14 +6,13 @@ use super::classes::{Buffers, Class};
 use super::database::{Database, Row};
 use super::notes::Kind;
 
-/// Share of a (port, priority group) in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// The pool's place among the rows of BUFFER_POOL.
+    /// Index of the pool among the rows of BUFFER_POOL.
     pub pool: usize,
-    /// Of its own, bytes.
+    /// Reserved bytes.
     pub reserved: u64,
-    /// Of the pool.
+    /// Threshold in the pool.
     pub threshold: Threshold,
     /// Bytes.
     pub xon_offset: u64,
@@ -21,16 +20,14 @@ pub struct Share {
     pub headroom: Option<u64>,
 }
 
-/// A pool that is written.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// Its name.
     pub name: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Bytes; `None` for what the classes need.
     pub headroom: Option<u64>,
-    /// By how many times it is oversubscribed.
+    /// Ratio of oversubscription.
     pub oversubscription: u64,
 }
 
@@ -74,7 +71,7 @@ fn xon_offset(profile: &Row<'_>, reserved: u64, threshold: Threshold, size: u64)
 }
 
 impl Share {
-    /// The larger of each; what cannot be compared is this one's.
+    /// Returns the larger value of each field; fields that cannot be compared are those of `self`.
     pub fn merged(self, other: Self) -> Self {
         Self {
             reserved: self.reserved.max(other.reserved),
@@ -84,7 +81,7 @@ impl Share {
         }
     }
 
-    /// Returns true if only the threshold differs: a port can have a threshold of its own.
+    /// Returns true if only the threshold differs, which a port may set separately.
     pub fn differs_by_threshold(self, other: Self) -> bool {
         let threshold = other.threshold;
         Self { threshold, ..self } == other
@@ -103,7 +100,6 @@ impl Share {
     }
 }
 
-/// The size of a pool by its place.
 pub fn size(database: Database<'_>, pool: usize) -> u64 {
     let rows = database.rows("BUFFER_POOL");
     rows.get(pool)
@@ -111,7 +107,7 @@ pub fn size(database: Database<'_>, pool: usize) -> u64 {
         .unwrap_or(0)
 }
 
-/// The pools of these classes, each with its place among the rows. `cables` has the headroom of each port's cable.
+/// Returns the pools of these classes, each with its index among the rows. `cables` has the headroom for each port's cable.
 pub fn pools(
     database: Database<'_>,
     classes: &[Class],
@@ -162,7 +158,7 @@ pub fn pools(
     used.map(pool).collect()
 }
 
-/// A shared headroom that is smaller than the sum is kept, and a note explains the effect.
+/// Keeps a shared headroom that is smaller than the sum, and notes the effect.
 fn fit(row: &Row<'_>, headroom: Option<u64>, wanted: u64, ports: usize) -> (Option<u64>, u64) {
     const TIMES_MAX: u64 = 64;
     let times = headroom.map_or(1, |headroom| wanted.div_ceil(headroom).max(1));

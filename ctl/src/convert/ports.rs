@@ -1,4 +1,4 @@
-//! PORT, CABLE_LENGTH, PFC_WD and the roles in DEVICE_NEIGHBOR.
+//! PORT, CABLE_LENGTH, PFC_WD, and the roles in DEVICE_NEIGHBOR.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,19 @@ use super::database::{Database, Row};
 use super::known::{PFC_WD, PFC_WD_OLD};
 use super::notes::Kind;
 
-/// A port as described by one row of each table.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// Its name, which is its device's as well.
+    /// Name of the port and of its device.
     pub name: String,
     /// SONiC's other name for it.
     pub alias: Option<String>,
-    /// The line's rate.
     pub rate: BitRate,
     /// Longest payload.
     pub mtu: Option<u64>,
-    /// Kind of device that it faces.
     pub role: PortRole,
-    /// Source of the role.
     pub role_source: String,
-    /// Its cable, to the metre, rounded up.
+    /// Cable, rounded up to the metre.
     pub cable: Option<Cable>,
-    /// Settings of the storm watchdog.
     pub watchdog: Option<PfcwdConfig>,
 }
 
@@ -41,7 +36,8 @@ const SPEED_MAX_MBIT: u64 = 10_000_000;
 const CABLE_MAX_METRES: u64 = 1_000_000;
 
 impl Port {
-    /// T: what a software switch takes, and the cable, to the hundredth of a millisecond: the former is known no better.
+    /// Returns T: the delay of a software switch, and the cable, to the hundredth of a millisecond, the precision of the
+    /// former.
     pub fn round_trip(&self) -> Duration {
         const STEP_NANOS: u64 = 10_000;
         let there = self.cable.map_or(Duration::ZERO, Cable::delay);
@@ -61,7 +57,7 @@ impl Port {
     }
 }
 
-/// All ports, `Ethernet4` before `Ethernet12`.
+/// Returns all ports, `Ethernet4` before `Ethernet12`.
 pub fn ports(database: Database<'_>) -> Vec<Port> {
     let report = database.report();
     let cables = cables(database);
@@ -183,7 +179,7 @@ fn metres(text: &str) -> Option<u64> {
     (length <= CABLE_MAX_METRES).then_some(length)
 }
 
-/// Watchdog of each port. Nothing of `GLOBAL` is carried over.
+/// Returns the watchdog of each port. `GLOBAL` is not converted.
 fn watchdogs(database: Database<'_>) -> BTreeMap<String, PfcwdConfig> {
     let mut watchdogs = BTreeMap::new();
     for row in watchdog_rows(database) {
@@ -196,7 +192,7 @@ fn watchdogs(database: Database<'_>) -> BTreeMap<String, PfcwdConfig> {
     watchdogs
 }
 
-/// The ports' rows of `PFC_WD`, after those that it had under its old name: what comes later counts.
+/// Returns the ports' rows of `PFC_WD`, preceded by those under its old name; later rows take precedence.
 pub fn watchdog_rows(database: Database<'_>) -> impl Iterator<Item = Row<'_>> {
     [PFC_WD_OLD, PFC_WD]
         .into_iter()

@@ -1,7 +1,7 @@
 //! PORT_QOS_MAP and the maps it names: from DSCP and PCP to priorities.
 //!
-//! SONiC has four numbers for what is one here: traffic class, queue, priority group and PFC priority. The priority of a
-//! traffic class is its queue, or the PFC priority that pauses this queue.
+//! SONiC has four numbers for what Weir calls a priority: traffic class, queue, priority group and PFC priority. The
+//! priority of a traffic class is its queue, or the PFC priority that pauses this queue.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,8 @@ pub struct PortQos {
     pub dscp: Option<[u8; 64]>,
     /// Priority by PCP.
     pub pcp: Option<[u8; 8]>,
-    /// The name of each map, for comments.
+    /// Source of `dscp`, for comments.
     pub dscp_source: String,
-    /// Source of `pcp`.
     pub pcp_source: String,
     /// SONiC's priority group of each priority.
     pub group_of: [usize; 8],
@@ -32,7 +31,6 @@ pub struct PortQos {
 }
 
 impl PortQos {
-    /// Returns the source of the priority.
     pub fn trust(&self) -> Trust {
         match (&self.dscp, &self.pcp) {
             (Some(_), Some(_)) => Trust::PcpDscp,
@@ -47,7 +45,6 @@ const IDENTITY: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 /// SONiC has traffic classes 0 to 15; a switch with two uplinks to one rack uses those above 7 for tunnelled frames.
 const TC_COUNT: usize = 16;
 
-/// Of the port `name`.
 pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
     let report = database.report();
     let row = database
@@ -83,7 +80,7 @@ pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
         queue_of: queue_of_tc,
     };
     let (mut group_of, mut queue_of) = (IDENTITY, IDENTITY);
-    // Backwards, so that the lowest traffic class of a priority names its group.
+    // Backwards, so that the lowest traffic class of a priority determines its group.
     for tc in (0..TC_COUNT).rev() {
         let queue = queue_of_tc[tc];
         let pausing = lossless
@@ -134,7 +131,7 @@ pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
     }
 }
 
-/// Reads a map of numbers up to `to`; a number that it does not name is mapped to itself.
+/// Reads a map of numbers up to `to`; missing numbers are mapped to themselves.
 fn numbers<const COUNT: usize>(row: Option<&Row<'_>>, to: u64) -> [usize; COUNT] {
     let mut map = std::array::from_fn(|number| number);
     for (from, to) in row.map_or(Vec::new(), |row| row.map(COUNT as u64 - 1, to)) {
@@ -150,7 +147,7 @@ struct Classes {
 }
 
 impl Classes {
-    /// Returns the priority of each DSCP or PCP of a map, with traffic class 0 for missing values.
+    /// Returns the priority of each DSCP or PCP of a map; missing values have traffic class 0.
     fn priorities<const COUNT: usize>(&self, row: &Row<'_>) -> [u8; COUNT] {
         let mut map = [self.priority_of[0].unwrap_or(0); COUNT];
         for (from, tc) in row.map(COUNT as u64 - 1, TC_COUNT as u64 - 1) {
@@ -184,7 +181,7 @@ fn priorities(row: &Row<'_>, field: &str) -> BTreeSet<u8> {
     priorities
 }
 
-/// Here a port's watchdog is for all its lossless priorities.
+/// Returns the watched priorities; here a port's watchdog covers all of its lossless priorities.
 fn watched_priorities(database: Database<'_>, name: &str, row: &Row<'_>, lossless: &BTreeSet<u8>) {
     if !row.has("pfcwd_sw_enable") {
         return;

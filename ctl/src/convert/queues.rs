@@ -1,4 +1,4 @@
-//! QUEUE, SCHEDULER and WRED_PROFILE: turns, rates and marking of each (port, queue).
+//! QUEUE, SCHEDULER and WRED_PROFILE: weights, rates and marking of each (port, queue).
 
 use std::collections::BTreeMap;
 
@@ -8,41 +8,38 @@ use weir_core::{BitRate, Bytes, PartsPerMillion};
 use super::database::{Database, Row};
 use super::notes::Kind;
 
-/// A profile of marking.
+/// A marking profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ecn {
-    /// As in SONiC.
+    /// Name in SONiC.
     pub name: String,
-    /// No frame is marked up to here.
+    /// Up to here no frame is marked.
     pub kmin: Bytes,
-    /// All are from here on.
+    /// From here on all frames are marked.
     pub kmax: Bytes,
-    /// The probability just below.
+    /// Marking probability just below `kmax`.
     pub pmax: PartsPerMillion,
 }
 
-/// Share of a queue in the line.
+/// Scheduling of a queue on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Relative to others that take turns.
+    /// Weight relative to other queues.
     pub weight: u16,
     /// Strictness and rates.
     pub scheduler: SchedulerConfig,
 }
 
 impl Served {
-    /// Returns true for one without any setting.
+    /// Returns true if nothing is set.
     pub fn is_plain(&self) -> bool {
         self.weight == 1 && self.scheduler.is_plain()
     }
 }
 
-/// Settings of one (port, queue), each with its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Share in the line.
     pub served: Option<(Served, String)>,
-    /// Marking.
     pub ecn: Option<(Ecn, String)>,
 }
 
@@ -50,10 +47,9 @@ pub struct Queue {
 pub type Queues = BTreeMap<(String, usize), Queue>;
 
 const WEIGHT_MAX: u16 = 1000;
-/// No platform has more queues.
+/// Maximum number of queues on any platform.
 pub const QUEUE_MAX: usize = 63;
 
-/// All rows of QUEUE.
 pub fn queues(database: Database<'_>) -> Queues {
     let mut queues = Queues::new();
     for row in database.rows("QUEUE") {
@@ -87,8 +83,7 @@ pub fn queues(database: Database<'_>) -> Queues {
     queues
 }
 
-/// Returns the reason if the row is for another line card of the chassis, or for the processor's
-/// port.
+/// Returns the reason to skip a row that is for another line card of the chassis, or for the CPU port.
 fn reason_to_skip(row: &Row<'_>) -> Option<&'static str> {
     let Some(key) = row.local_key() else {
         return Some("belongs to another line card or ASIC of the chassis; convert its own file");
@@ -108,7 +103,7 @@ fn served(row: &Row<'_>) -> (Served, String) {
             Algorithm::Ets
         }
     };
-    // A strict queue has a weight in many files, and no use for it.
+    // In many files a strict queue has a weight without effect.
     let weight = match algorithm {
         Algorithm::Ets => row.within("weight", 1, u64::from(WEIGHT_MAX)),
         Algorithm::Strict => None,
@@ -122,7 +117,7 @@ fn served(row: &Row<'_>) -> (Served, String) {
     (Served { weight, scheduler }, row.path())
 }
 
-/// SONiC's committed and peak rates are in bytes a second, or in packets, which no rate here is.
+/// Returns a rate. SONiC's committed and peak rates are in bytes or packets per second; packets cannot be converted.
 fn rate(row: &Row<'_>, field: &str) -> Option<BitRate> {
     let bytes_per_second = row.within(field, 0, u64::MAX / 8)?;
     if row.text("meter_type").as_deref() == Some("packets") {
@@ -174,7 +169,7 @@ fn ecn(row: &Row<'_>) -> Option<(Ecn, String)> {
         return None;
     }
     if percent == 0 {
-        // Nothing below kmax, all from it on.
+        // No marks below kmax, and all frames from there on.
         kmin = kmax;
     }
     let pmax = PartsPerMillion::new(percent.max(1) as u32 * 10_000)?;

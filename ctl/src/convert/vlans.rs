@@ -10,17 +10,16 @@ use super::notes::Kind;
 /// The first and the last VLAN that frames can have.
 const VLANS: (u64, u64) = (1, VLAN_COUNT as u64 - 1);
 
-/// VLAN settings of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortVlans {
-    /// The VLAN whose frames have no tag.
+    /// VLAN of frames without a tag.
     pub untagged: Option<u16>,
-    /// VLANs whose frames have one.
+    /// VLANs of frames with a tag.
     pub tagged: BTreeSet<u16>,
 }
 
 impl PortVlans {
-    /// `tag`, `trunks` and `vlan-mode` as a file has them; a port of no VLAN takes part in none.
+    /// Returns `tag`, `trunks` and `vlan-mode` as written to a file; a port without a VLAN is in none.
     pub fn keys(&self) -> Vec<(&'static str, String)> {
         let vlans = |numbers: &BTreeSet<u16>| -> String {
             let set: VlanSet = numbers.iter().copied().filter_map(VlanId::new).collect();
@@ -44,14 +43,14 @@ impl PortVlans {
     }
 }
 
-/// Form of frames of a VLAN that leave by a member.
+/// Form in which a member sends the frames of a VLAN.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tagging {
     Tagged,
     Untagged,
 }
 
-/// By port that is a member of any; empty for a switch without members, to which tags mean nothing.
+/// Returns the settings of ports in any VLAN; empty for a switch without members, which ignores tags.
 pub fn vlans(database: Database<'_>) -> BTreeMap<String, PortVlans> {
     let mut members: BTreeMap<String, PortVlans> = BTreeMap::new();
     for row in database.rows("VLAN_MEMBER") {
@@ -67,7 +66,7 @@ pub fn vlans(database: Database<'_>) -> BTreeMap<String, PortVlans> {
     members
 }
 
-/// Returns the port, the VLAN, and the form of frames that leave.
+/// Returns the port, the VLAN, and the form of sent frames.
 fn member<'a>(row: &Row<'a>) -> Option<(&'a str, u16, Tagging)> {
     let (report, database) = (row.report(), row.database());
     let Some((name, port)) = row.key.split_once('|') else {
@@ -128,7 +127,7 @@ fn add(row: &Row<'_>, port: &mut PortVlans, (vlan, tagging): (u16, Tagging)) {
     }
 }
 
-/// Returns its number: `vlanid`, or the end of its name.
+/// Returns the number of a VLAN: `vlanid`, or the end of its name.
 fn number(vlan: &Row<'_>) -> Option<u16> {
     let (least, most) = VLANS;
     if let Some(number) = vlan.within("vlanid", least, most) {

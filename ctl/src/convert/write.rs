@@ -1,4 +1,4 @@
-//! The daemon's configuration as text, with where each value came from.
+//! Writes the daemon's configuration as text, with the source of each value.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,23 +14,23 @@ use super::qos::PortQos;
 use super::queues::{Ecn, Served};
 use super::vlans::PortVlans;
 
-/// All that is written.
+/// Everything that is written.
 pub struct Converted {
-    /// The file that was read.
+    /// The input file.
     pub file: String,
-    /// The switch's name, and where it is from.
+    /// Name of the switch and its source.
     pub name: (String, String),
-    /// Longest payload, and where it is from.
+    /// Longest payload and its source.
     pub mtu: (u64, String),
     /// UMEM chunk, if it is to be set.
     pub chunk: Option<Bytes>,
     /// `[[class]]`.
     pub classes: Vec<Class>,
-    /// `[[pool]]`, each with its place in BUFFER_POOL.
+    /// `[[pool]]`, each with its index in BUFFER_POOL.
     pub pools: Vec<(usize, Pool)>,
     /// `[[port]]`.
     pub ports: Vec<(Port, PortQos)>,
-    /// By port that is in a VLAN; empty where tags mean nothing.
+    /// By port in a VLAN; empty if the switch ignores tags.
     pub vlans: BTreeMap<String, PortVlans>,
 }
 
@@ -59,7 +59,7 @@ impl Converted {
         for (_, each) in &self.pools {
             pool(&mut out, each);
         }
-        // In the order of the classes, each once.
+        // In the order of the classes, without duplicates.
         let mut profiles: Vec<&(Ecn, String)> = Vec::new();
         for profile in self.classes.iter().filter_map(|class| class.ecn.as_ref()) {
             if !profiles.contains(&profile) {
@@ -80,7 +80,7 @@ impl Converted {
         out
     }
 
-    /// Writes the port's shares of pools that differ from the classes'.
+    /// Writes the port's shares of pools that differ from the classes' shares.
     fn thresholds_of(&self, out: &mut String, port: &Port) {
         let own = self.classes.iter().filter_map(|class| {
             let threshold = class.own.get(&port.name)?;
@@ -307,7 +307,7 @@ fn text(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-/// One line without control characters, for comments and terminals.
+/// Returns one line without control characters, for comments and terminals.
 pub fn plain(text: &str) -> String {
     let legal = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(legal).collect()

@@ -22,27 +22,26 @@ use crate::target::Target;
 
 const CONFIGURATIONS: &str = "/etc/weir";
 const DEFAULT_NAME: &str = "switchd";
-/// Of `GET /v1/counters`.
+/// Counter in `GET /v1/counters`.
 const HEADROOM_DROPPED: &str = "headroom_dropped_total";
 
-/// The command line or the configuration is no good.
+/// The command line or the configuration is invalid.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(String);
 
-/// Complete report, for people who were not there.
+/// Complete report for remote analysis.
 #[derive(Serialize)]
 struct Report<'a> {
     version: &'static str,
     findings: &'a [Finding],
     facts: &'a Facts,
     running: Option<&'a Running>,
-    /// Result of `--loop`.
     trial: Option<&'a Trial>,
     configuration: String,
 }
 
-/// Checks; false when there is a problem.
+/// Runs the checks; returns false if there is a problem.
 pub fn run(target: &Target, output: &Output, arguments: &DoctorArguments) -> Result<bool> {
     let wanted = wanted(target, arguments)?;
     let tried = arguments.tried.as_deref();
@@ -116,7 +115,7 @@ fn load(file: &Path) -> Result<DaemonConfig, Usage> {
     DaemonConfig::load(file).map_err(|error| Usage(error.to_string()))
 }
 
-/// Returns the file of the service, if it is there and has all of these devices.
+/// Returns the service's configuration file, if it exists and has all of these devices.
 fn service_file(target: &Target, devices: &[&str]) -> Option<PathBuf> {
     let name = target.name.as_deref().unwrap_or(DEFAULT_NAME);
     let file = Path::new(CONFIGURATIONS).join(format!("{name}.toml"));
@@ -125,12 +124,11 @@ fn service_file(target: &Target, devices: &[&str]) -> Option<PathBuf> {
         let mut ports = config.iter().flat_map(|config| &config.ports);
         ports.any(|port| port.device == *device)
     };
-    // One with errors is told of, unless it may not matter.
+    // A file with errors is reported if it may matter.
     devices.iter().all(has).then_some(file)
 }
 
-/// Restricts the configuration to the ports of these devices; those without one get one of
-/// defaults.
+/// Restricts the configuration to the ports of these devices; other devices get a port with defaults.
 fn only(mut config: DaemonConfig, devices: &[&str]) -> Result<DaemonConfig, Usage> {
     let other = |device: &&&str| !config.ports.iter().any(|port| port.device == **device);
     let others: Vec<&str> = devices.iter().filter(other).copied().collect();
@@ -192,7 +190,7 @@ fn queues(port: &str, pauses: &[Pfc], counters: &[Counters]) -> Vec<RunningQueue
         .collect()
 }
 
-/// Returns an XDP program's name, and the link that holds it, if run as root.
+/// Returns an XDP program's name and, if run as root, the link that holds it.
 fn program(id: u32) -> (Option<String>, Option<u32>) {
     let mut programs = loaded_programs().flatten();
     let program = programs.find(|program| program.id() == id);

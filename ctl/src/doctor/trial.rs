@@ -1,5 +1,5 @@
-//! Trials that the daemon's program runs for `switchctl doctor`, without a switch: loading its XDP programs, and with `--loop` a
-//! device.
+//! Trials run by the daemon's program for `switchctl doctor`, without a switch: loading its XDP programs, and with `--loop`
+//! testing a device.
 
 use std::env;
 use std::io::{ErrorKind, Write};
@@ -16,7 +16,7 @@ use weir_doctor::{Running, TriedProgram, Wanted};
 
 const PROGRAM: &str = "weir-switchd";
 
-/// Refuses a device that a switch has: the trial takes it for itself.
+/// Refuses a device used by a switch, since the trial needs it exclusively.
 pub fn refuse_in_use(device: &str, running: Option<&Running>) -> Result<()> {
     let Some(running) = running else {
         return Ok(());
@@ -31,12 +31,11 @@ pub fn refuse_in_use(device: &str, running: Option<&Running>) -> Result<()> {
     Ok(())
 }
 
-/// Makes the daemon's program try `device`, with the settings of the switch's file where that has
-/// the device.
+/// Makes the daemon's program test `device`, with the settings of the switch's file if it has the device.
 ///
 /// # Errors
 ///
-/// When the program cannot be run or the device not be had: then it has printed the reason.
+/// When the program cannot be run, or cannot use the device; then it has printed the reason.
 pub fn run(device: &str, wanted: &Wanted, time: Option<&str>) -> Result<Trial> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     signals.thread_block().context("blocking signals")?;
@@ -60,7 +59,7 @@ pub fn run(device: &str, wanted: &Wanted, time: Option<&str>) -> Result<Trial> {
     pass_on(signals, &child);
     let output = child.wait_with_output()?;
     if !output.status.success() {
-        // It has said why on standard error.
+        // The program has printed the reason on standard error.
         bail!("`{device}` was not tested");
     }
     serde_json::from_slice(&output.stdout).context(PROGRAM)
@@ -70,7 +69,7 @@ pub fn run(device: &str, wanted: &Wanted, time: Option<&str>) -> Result<Trial> {
 ///
 /// # Errors
 ///
-/// When the daemon's program cannot be run, or fails with a message of its own.
+/// When the daemon's program cannot be run, or fails after printing a message.
 pub fn programs() -> Result<Vec<TriedProgram>> {
     let mut command = Command::new(program());
     let output = command
@@ -94,7 +93,7 @@ fn not_run(error: std::io::Error) -> anyhow::Error {
     }
 }
 
-/// Signals that would end this process end the trial, which then reports its progress.
+/// Signals that would end this process end the trial, which then reports its findings so far.
 fn pass_on(signals: SignalFd, child: &Child) {
     let child = Pid::from_raw(child.id() as i32);
     std::thread::spawn(move || {

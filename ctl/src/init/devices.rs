@@ -1,4 +1,4 @@
-//! The devices that a configuration is written for.
+//! The devices for which a configuration is written.
 
 use anyhow::{anyhow, bail, Context, Result};
 use nix::ifaddrs::getifaddrs;
@@ -7,26 +7,22 @@ use weir_config::units::{format_rate, parse_rate};
 use weir_core::{BitRate, PortRole};
 use weir_doctor::ask::ethtool;
 
-/// A port to be.
+/// A device to become a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
     pub name: String,
-    /// Kind of device that it faces.
     pub role: PortRole,
-    /// Of the line.
     pub rate: BitRate,
-    /// Description of the device, for a comment.
     pub about: String,
-    /// IP addresses that the host uses it with, and will not be able to.
+    /// IP addresses of the host on it, which will become unusable.
     pub addresses: Vec<String>,
 }
 
-/// The devices of the command line, `DEV` or `DEV=RATE`.
+/// Returns the devices of the command line, `DEV` or `DEV=RATE`.
 ///
 /// # Errors
 ///
-/// When there is none of this name, it is named twice, or how fast it is is not known.
+/// When a device does not exist, is named twice, or has an unknown rate.
 pub fn find(ports: &[String], fabric: &[String]) -> Result<Vec<Device>> {
     let edge = ports.iter().map(|text| (text, PortRole::Edge));
     let fabric = fabric.iter().map(|text| (text, PortRole::Fabric));
@@ -60,7 +56,7 @@ fn read(text: &str, role: PortRole) -> Result<Device> {
     }
     let rate = rate.or_else(|| speed(name)).ok_or_else(|| {
         let about = about(name);
-        anyhow!("{name} ({about}) does not say how fast it is: write {name}=10Gbit, with the rate of its line")
+        anyhow!("{name} ({about}) does not report its rate: write {name}=10Gbit, with the rate of its line")
     })?;
     Ok(Device {
         name: name.to_owned(),

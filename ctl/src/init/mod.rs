@@ -17,9 +17,9 @@ use crate::plan::{self, Advice};
 use crate::target::Target;
 use text::Wanted;
 
-/// Name of a switch without one on the command line: as in the configuration of the package.
+/// Default name of a switch, as in the package's configuration.
 const NAME: &str = "switch";
-/// Advice follows from thresholds that advice has changed; maximum number of rounds.
+/// Maximum number of rounds, since following advice can lead to further advice.
 const ROUNDS_MAX: usize = 8;
 
 #[derive(Serialize)]
@@ -30,11 +30,11 @@ struct Answer<'a> {
     config: Option<&'a str>,
 }
 
-/// Finds the devices, has the planner choose thresholds, and writes.
+/// Finds the devices, lets the planner choose thresholds, and writes the file.
 ///
 /// # Errors
 ///
-/// When a device cannot be a port, the name is not valid, or the file cannot be written.
+/// When a device cannot be a port, the name is invalid, or the file cannot be written.
 pub fn run(target: &Target, arguments: &InitArguments, output: &Output) -> Result<()> {
     let devices = devices::find(&arguments.port, &arguments.fabric)?;
     let wanted = Wanted {
@@ -71,8 +71,7 @@ pub fn run(target: &Target, arguments: &InitArguments, output: &Output) -> Resul
     })
 }
 
-/// Returns the text with the thresholds that the planner advises, and its notes. A text that a
-/// daemon would refuse is not returned.
+/// Returns the text with the planner's thresholds, and its notes. Fails if a daemon would refuse the text.
 fn planned(text: String) -> Result<(String, Vec<String>)> {
     let mut document: DocumentMut = text.parse().context("the template")?;
     for _ in 0..ROUNDS_MAX {

@@ -10,17 +10,13 @@ use super::devices::Device;
 
 const STEP: Bytes = Bytes::new(1024);
 
-/// Requested settings.
 pub struct Wanted<'a> {
-    /// The switch's name.
     pub name: &'a str,
-    /// Its ports.
     pub devices: &'a [Device],
-    /// True if it is for RoCEv2.
     pub roce: bool,
 }
 
-/// TOML. Thresholds are what the fastest port needs by a rule of thumb; the planner has the last word.
+/// Returns the TOML. Thresholds follow a rule of thumb for the fastest port; the planner adjusts them.
 pub fn write(wanted: &Wanted<'_>) -> String {
     let fastest = wanted.devices.iter().map(|device| device.rate).max();
     let thresholds = FirstThresholds::for_rate(fastest.unwrap_or(BitRate::from_mbit(1)));
@@ -51,7 +47,7 @@ pub fn write(wanted: &Wanted<'_>) -> String {
     out
 }
 
-/// As a value of TOML.
+/// Formats a TOML string.
 fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }

@@ -1,5 +1,4 @@
-//! `switchctl record`: queues, pauses and drops of a running switch, at intervals of down to a
-//! millisecond, into files.
+//! `switchctl record`: writes queues, pauses and drops of a running switch to files, at intervals down to a millisecond.
 
 pub mod cli;
 mod rows;
@@ -25,7 +24,7 @@ use trace::Trace;
 
 const RECORDINGS: &str = "/v1/recordings";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// Changes of a port and priority that a recording has at most: some hundreds of MiB of memory here.
+/// Maximum number of rows (changes of a port and priority) in a recording; they take some hundreds of MiB of memory.
 const ROWS_MAX: u64 = 1_000_000;
 
 /// Records until the time is over, or Ctrl-C.
@@ -51,7 +50,7 @@ pub fn run(target: &Target, output: &Output, arguments: &RecordArguments) -> Res
     let streaming = runtime
         .block_on(begin)
         .map_err(|error| explain(error, &socket))?;
-    // A recording that was refused leaves files of the same name as they were.
+    // A refused recording leaves existing files unchanged.
     let files = [open(&arguments.parquet)?, open(&arguments.perfetto)?];
     let [wants_table, wants_trace] = files.each_ref().map(Option::is_some);
     let mut record = Record {

@@ -1,4 +1,4 @@
-//! Readings as rows of a table.
+//! Converts readings into rows of a table.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use weir_api::record::{RecordDrops, RecordLine, RecordPauses, RecordQueue};
 use weir_api::words::Reason;
 use weir_recording::table::{Cell, CellKind, Column};
 
-/// Columns that every row has, then those of queues, then those of drops.
+/// Columns of every row, then those of queues, then those of drops.
 const COLUMNS: [(&str, CellKind, bool); 11] = [
     ("monotonic_nanos", CellKind::Count, false),
     ("port", CellKind::Text, false),
@@ -21,7 +21,6 @@ const COLUMNS: [(&str, CellKind, bool); 11] = [
     ("dropped_frames", CellKind::Count, true),
 ];
 
-/// The table's columns.
 pub fn columns() -> Vec<Column> {
     let columns = COLUMNS.into_iter();
     columns
@@ -39,7 +38,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Adds the rows of a reading. The first one has no predecessor to differ from.
+    /// Adds the rows of a reading. The first reading only sets the totals.
     pub fn add(&mut self, line: &RecordLine) {
         for queue in &line.queues {
             self.add_queue(line.monotonic_nanos, queue);

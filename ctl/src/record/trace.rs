@@ -1,4 +1,4 @@
-//! Readings and events as a trace for Perfetto.
+//! Converts readings and events into a trace for Perfetto.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// An empty trace of `switch`.
+    /// Creates an empty trace of `switch`.
     pub fn new(switch: &str) -> Self {
         Self {
             switch: switch.to_owned(),
@@ -32,7 +32,6 @@ impl Trace {
         }
     }
 
-    /// Adds a reading.
     pub fn add(&mut self, line: &RecordLine) {
         self.begin.get_or_insert(line.monotonic_nanos);
         self.end = line.monotonic_nanos;
@@ -54,7 +53,7 @@ impl Trace {
         }
     }
 
-    /// Returns the trace as a file's bytes, with those of `events` that happened meanwhile.
+    /// Returns the trace as bytes of a file, with those of `events` that happened during it.
     pub fn into_bytes(mut self, events: &[Event]) -> Vec<u8> {
         for ((port, priority, way), spans) in &self.pauses {
             let place = Place {
@@ -83,7 +82,7 @@ fn gauges(pauses: RecordPauses) -> PauseGauges {
         last_began: pauses.last_began_monotonic_nanos.map(Instant::from_nanos),
         last_ended: pauses.last_ended_monotonic_nanos.map(Instant::from_nanos),
         total: Duration::from_nanos(pauses.paused_nanos_total),
-        // Of no use to spans.
+        // Not used for spans.
         longest: Duration::ZERO,
     }
 }

@@ -6,7 +6,7 @@ use weir_api::audit::{Audit, Difference, PortAudit};
 use crate::target::Target;
 use weir_output::{reasons, table, Output};
 
-/// The books of a switch do not balance.
+/// The accounts of a switch do not balance.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} of the sums above differ: frames or packet memory are unaccounted for. This is a defect of the switch")]
 pub struct Unbalanced(usize);
@@ -15,7 +15,7 @@ pub struct Unbalanced(usize);
 ///
 /// # Errors
 ///
-/// [`Unbalanced`], after all is shown.
+/// [`Unbalanced`], after everything was shown.
 pub fn audit(target: &Target, output: &Output) -> Result<()> {
     let audit: Audit = target.get("/v1/audit")?;
     let differences = audit.differences();

@@ -7,7 +7,6 @@ use weir_output::{bytes, table, Output, NONE};
 use super::keep;
 use crate::target::Target;
 
-/// Does it.
 pub fn buffers(target: &Target, output: &Output, ports: &[String]) -> Result<()> {
     let mut all: Buffers = target.get("/v1/buffers")?;
     keep(&mut all.buffers, ports, "a shared buffer", |buffer| {

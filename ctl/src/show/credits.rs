@@ -7,7 +7,6 @@ use weir_output::{table, Output};
 use super::keep;
 use crate::target::Target;
 
-/// Shows the credits of all ports, or of these.
 pub fn credits(target: &Target, output: &Output, ports: &[String]) -> Result<()> {
     let mut all: Vec<Credits> = target.get("/v1/credits")?;
     keep(&mut all, ports, "a class with credits", |credits| {

@@ -1,4 +1,4 @@
-//! `switchctl drops`: every drop of a port, above and below the switch, in one table.
+//! `switchctl drops`: all drops of a port, in and below the switch, in one table.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -14,13 +14,9 @@ use crate::target::Target;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Layer {
-    /// The switch core.
     Switch,
-    /// The XDP program.
     Xdp,
-    /// The kernel, between the device and the sockets.
     Kernel,
-    /// The device.
     Nic,
 }
 
@@ -35,23 +31,23 @@ impl Layer {
     }
 }
 
-/// The drops of one port for one reason.
+/// Drops of one port for one reason.
 #[derive(Debug, Serialize)]
 struct Drop {
     port: String,
     layer: Layer,
     reason: String,
     frames_total: u64,
-    /// Empty for a reason that this version does not know.
+    /// Empty for a reason unknown to this version.
     remedy: &'static str,
 }
 
-/// Prints the drops of the named ports, of all without names.
+/// Prints the drops of the named ports, or of all.
 pub fn drops(target: &Target, output: &Output, names: &[String]) -> Result<()> {
     let mut ports: Vec<Port> = target.get("/v1/ports")?;
     keep(&mut ports, names, "that name", |port| &port.name)?;
     let mut drops: Vec<Drop> = ports.iter().flat_map(of_port).collect();
-    // A stable sort: reasons of one port with equal counts stay in the order of the layers.
+    // The sort is stable: reasons of one port with equal counts stay in the order of the layers.
     drops.sort_by_key(|drop| std::cmp::Reverse(drop.frames_total));
     output.print(&drops, |drops| text(drops))
 }
@@ -189,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// Text of a table's cell without links.
+    /// Removes links from the text of a table's cell.
     fn plain(cell: &str) -> String {
         let mut out = String::new();
         let mut rest = cell;
@@ -241,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_all_layers_are_in_one_table_the_most_first() {
+    fn drops_of_all_layers_are_in_one_table_largest_first() {
         let text_of = r#"{"name": "a", "device": "a", "role": "edge", "address": "", "rate_bits_per_second": 1, "link_up": true,
             "xdp_mode": "native", "zero_copy": false, "rx_frames_total": 0, "rx_bytes_total": 0, "tx_frames_total": 0,
             "tx_bytes_total": 0, "drops_total": {"no_route": 2, "of_a_newer_daemon": 1}, "kernel_losses": {"rx_ring_full_total": 4},

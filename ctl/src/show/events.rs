@@ -8,13 +8,13 @@ use weir_api::daemon::{Event, EventPage};
 use crate::target::Target;
 use weir_output::Output;
 
-/// Time for which the daemon may hold a request open, and additional time for its answer.
+/// Time for which the daemon may hold a request open, plus time for its answer.
 const WAIT_SECONDS: u64 = 30;
 const ANSWER_LIMIT: Duration = Duration::from_secs(WAIT_SECONDS + 10);
 
-/// Prints events after `after`; with `follow`, goes on as they happen.
+/// Prints events after `after`; with `follow`, continues as they happen.
 ///
-/// With JSON, one object a line when following, else the whole page.
+/// With JSON, prints one object per line when following, else the whole page.
 pub fn events(target: &Target, output: &Output, after: u64, follow: bool) -> Result<()> {
     let mut page: EventPage = target.get(&format!("/v1/events?after={after}"))?;
     if !follow && output.is_json() {

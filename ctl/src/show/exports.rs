@@ -6,7 +6,7 @@ use weir_api::daemon::{Exports, Sflow};
 
 use weir_output::{table, NONE};
 
-/// A paragraph for each stream.
+/// Formats a paragraph for each stream.
 pub fn exports(exports: &Exports) -> String {
     match &exports.sflow {
         Some(state) => sflow(state),

@@ -6,7 +6,7 @@ use weir_api::daemon::Flows;
 use crate::target::Target;
 use weir_output::{bytes, seconds, table, Output};
 
-/// Prints recent flows, the fastest first; of them only those that come in or go by the ports named.
+/// Prints recent flows, the fastest first, optionally restricted to an ingress and an egress port.
 pub fn flows(
     target: &Target,
     output: &Output,
@@ -72,7 +72,7 @@ fn mean_rate(bits_per_second: f64) -> String {
     const UNITS: [&str; 5] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
     let mut value = bits_per_second;
     let mut unit = 0;
-    // 999.95 would be written as 1000.0.
+    // 999.95 would be printed as 1000.0.
     while value >= 999.95 && unit + 1 < UNITS.len() {
         value /= 1000.0;
         unit += 1;

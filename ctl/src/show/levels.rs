@@ -6,7 +6,7 @@ use weir_api::daemon::{LevelDestination, LevelLink, Levels};
 
 use weir_output::{bytes, seconds, table, NONE};
 
-/// The links, then the Level Table.
+/// Formats the links, then the Level Table.
 pub fn levels(levels: &Levels) -> String {
     if levels.links.is_empty() && levels.destinations.is_empty() {
         return "no class of a fabric port has mode level\n".to_owned();
@@ -21,7 +21,7 @@ pub fn levels(levels: &Levels) -> String {
 
 fn links(links: &[LevelLink]) -> String {
     let mut links: Vec<&LevelLink> = links.iter().collect();
-    // Stable: ports of a class stay in the order of the configuration.
+    // The sort is stable: ports of a class stay in the order of the configuration.
     links.sort_by_key(|link| (&link.class, link.priority));
     table(
         &[
@@ -98,13 +98,12 @@ fn span(nanos: u64) -> String {
     seconds(nanos as f64 / 1e9)
 }
 
-/// Formats in one unit whatever the size: these are compared with each other, and a frame makes a
-/// difference.
+/// Formats in one unit at any size, since values are compared and one frame matters.
 fn room(count: u64) -> String {
     format!("{:.1} KiB", count as f64 / 1024.0)
 }
 
-/// Formats a list of sizes; repeated ones are written once.
+/// Formats a list of sizes without repetitions.
 fn sizes(list: &[u64]) -> String {
     let runs: Vec<String> = list
         .chunk_by(|a, b| a == b)

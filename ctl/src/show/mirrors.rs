@@ -4,7 +4,7 @@ use weir_api::daemon::MirrorState;
 
 use weir_output::{table, NONE};
 
-/// One line for each.
+/// Formats one line per mirror.
 pub fn mirrors(mirrors: &[MirrorState]) -> String {
     if mirrors.is_empty() {
         return "there is no [[mirror]] in the configuration\n".to_owned();

@@ -40,7 +40,7 @@ pub use views::{cable, express, link_state, loop_blocked, verdict};
 pub use vlans::{learnt, vlans};
 pub use watermarks::watermark;
 
-/// `switchctl status`; returns it.
+/// `switchctl status`; returns the status.
 pub fn status(target: &Target, output: &Output) -> Result<Status> {
     let status: Status = target.get("/v1/status")?;
     output.print(&status, views::status)?;
@@ -58,7 +58,7 @@ pub fn ports(target: &Target, output: &Output, names: &[String]) -> Result<()> {
 pub fn queues(target: &Target, output: &Output, all: bool) -> Result<()> {
     let mut queues: Vec<Queue> = target.get("/v1/queues")?;
     if !all {
-        // Peaks begin again when they are cleared.
+        // Peaks can restart, so they are not evidence of use.
         queues.retain(|queue| {
             let had = [queue.rx_frames_total, queue.tx_frames_total];
             had.iter().any(|frames| *frames > 0)
@@ -107,11 +107,10 @@ pub fn deadlock(target: &Target, output: &Output) -> Result<()> {
     output.print(&target.get::<Deadlocks>("/v1/deadlocks")?, views::deadlocks)
 }
 
-/// Description of the ports in an answer.
+/// Description of the selected ports in messages.
 const LOSSLESS: &str = "a lossless class";
 
-/// Keeps the entries of the named ports, or all without names. A missing port is reported as having
-/// no `such`.
+/// Keeps the entries of the named ports, or all without names. Reports a port that has no `such`.
 fn keep<T>(
     all: &mut Vec<T>,
     names: &[String],

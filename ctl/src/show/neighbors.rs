@@ -6,7 +6,6 @@ use weir_api::neighbors::Neighbor;
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// Asks and prints.
 pub fn neighbors(target: &Target, output: &Output) -> Result<()> {
     let neighbors: Vec<Neighbor> = target.get("/v1/neighbors")?;
     output.print(&neighbors, |neighbors| view(neighbors))

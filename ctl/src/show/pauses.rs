@@ -9,7 +9,6 @@ use super::views::yes;
 use super::{keep, LOSSLESS};
 use crate::target::Target;
 
-/// Does it.
 pub fn pfc_counters(
     target: &Target,
     output: &Output,
@@ -24,7 +23,7 @@ pub fn pfc_counters(
     })
 }
 
-/// SONiC's two tables: a line for each port, a column for each priority.
+/// Formats SONiC's two tables: a row for each port, a column for each priority.
 fn frames(all: &[PauseCounters]) -> String {
     let direction = |heading: &str, of: fn(&PauseCounters) -> &Pauses| {
         let priorities = (0..PRIORITY_COUNT).map(|priority| format!(">PFC{priority}"));

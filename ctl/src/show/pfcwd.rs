@@ -13,10 +13,9 @@ use weir_output::{table, Output, NONE};
 const PATH: &str = "/v1/pfcwd";
 /// Value of SONiC's `start_default`, in milliseconds.
 const DEFAULT_MILLISECONDS: u64 = 200;
-/// Means every port, as in SONiC.
+/// Stands for every port, as in SONiC.
 const ALL: &str = "all";
 
-/// Does it.
 pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result<()> {
     match command {
         PfcwdCommand::Show(PfcwdShow::Config { ports }) => {
@@ -53,7 +52,7 @@ pub fn pfcwd_change(command: &PfcwdCommand) -> Option<PfcwdChange> {
             let settings = PfcwdSettings {
                 action: StormAction::from(*action).into(),
                 detection_milliseconds: *detection_time,
-                // SONiC's own default: twice the detection time.
+                // SONiC's own default is twice the detection time.
                 restoration_milliseconds: restoration_time.unwrap_or(2 * detection_time),
             };
             (ports.as_slice(), Some(settings))

@@ -86,7 +86,7 @@ pub fn status(status: &Status) -> String {
     facts(&lines)
 }
 
-/// The verdict, with its reasons.
+/// Formats the health verdict with its reasons.
 pub fn verdict(health: &Health) -> String {
     match health.why() {
         why if why.is_empty() => health.verdict.to_string(),
@@ -105,7 +105,7 @@ fn port_count(status: &Status) -> String {
     }
 }
 
-/// Up, down, or without a device.
+/// Formats the state of a link: up, down, or without a device.
 pub fn link_state(port: &Port) -> String {
     match (port.device_gone, port.link_up) {
         (true, _) => "GONE",
@@ -155,13 +155,13 @@ pub fn ports(ports: &[Port]) -> String {
     table(&headings, rows)
 }
 
-/// Returns the VLANs in which it floods nothing because of a loop.
+/// Formats the VLANs in which a port does not flood because of a loop.
 pub fn loop_blocked(port: &Port) -> String {
     let blocked = port.loop_blocked.as_ref();
     blocked.map_or_else(|| NONE.to_owned(), |it| format!("BLOCKED ({it})"))
 }
 
-/// Its length and the headroom that follows from it; what is needed where that is not enough.
+/// Formats the cable's length and its headroom, and the needed headroom if that is not enough.
 pub fn cable(port: &Port) -> String {
     let Some(cable) = &port.cable else {
         return NONE.to_owned();
@@ -173,8 +173,7 @@ pub fn cable(port: &Port) -> String {
     }
 }
 
-/// Returns the part of the sent frames that took the express path, or the reason for which none
-/// does now.
+/// Formats the share of sent frames that took the express path, or the reason for which none does now.
 pub fn express(port: &Port) -> String {
     let (express, sent) = (port.express_tx_frames_total, port.tx_frames_total);
     match port.express.known() {
@@ -221,7 +220,7 @@ pub fn queues(queues: &[Queue]) -> String {
     )
 }
 
-/// Counters by place, with their meaning.
+/// Formats counters by place, with their meaning.
 pub fn counters(all: &[Counters]) -> String {
     if all.is_empty() {
         return "all counters are zero\n".to_owned();

@@ -40,7 +40,6 @@ fn ports(ports: &[PortVlans]) -> String {
     )
 }
 
-/// Formats a list of ports, or the sign for none.
 fn names(ports: &[String]) -> String {
     match ports.is_empty() {
         true => NONE.to_owned(),
@@ -49,7 +48,7 @@ fn names(ports: &[String]) -> String {
 }
 
 fn traffic(vlans: &[VlanTraffic]) -> String {
-    // Most switches have a place for every VLAN.
+    // Most switches have an entry for every VLAN; show only used ones.
     let shown = |row: &&VlanTraffic| row.vlan.is_some() || row.rx_frames_total > 0;
     table(
         &[
@@ -77,7 +76,6 @@ fn traffic(vlans: &[VlanTraffic]) -> String {
     )
 }
 
-/// Learned addresses as a table.
 pub fn learnt(learnt: &[LearntAddress]) -> String {
     table(
         &[">VLAN", "address", "port", ">idle"],

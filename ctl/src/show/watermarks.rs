@@ -10,7 +10,6 @@ use super::keep;
 use crate::cli::{WatermarkArguments, WatermarkCommand, WatermarkShow};
 use crate::target::Target;
 
-/// Does it.
 pub fn watermark(target: &Target, output: &Output, arguments: &WatermarkArguments) -> Result<()> {
     match &arguments.command {
         Some(WatermarkCommand::Clear(wanted)) => {
@@ -102,7 +101,7 @@ fn peaks(watermarks: &ReaderWatermarks, with_all: bool) -> String {
     table(&headings, rows) + &until
 }
 
-/// Formats a time without its fraction of a second.
+/// Formats a time without fractions of a second.
 fn moment(time: &str) -> String {
     match time.split_once('.') {
         Some((whole, _)) => format!("{whole}Z"),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{names, socket_of_environment, with_entry, Target, RUN, SOCKET_NAME};
 
 impl Target {
-    /// The switches of this machine, by name: all whose run directories are beside that of the socket that is given,
-    /// by default under /run/weir. Where that is none of theirs, it is among them under its path.
+    /// Returns the switches of this machine, by name: those whose run directories are next to that of the given socket, by
+    /// default under /run/weir. A socket of none of them is added under its path.
     pub fn all(&self) -> Vec<(String, Self)> {
         let given = self.socket.clone().or_else(|| {
             let variable = socket_of_environment();
@@ -54,7 +54,7 @@ mod tests {
         let named: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
         assert_eq!(named, ["s1", "s2"]);
         assert_eq!(all[0].1, given);
-        // A socket of another name, as one that ssh forwards.
+        // A socket with another name, as one forwarded by ssh.
         let forwarded = run.path().join("leaf1.sock");
         let all = target(Some(&forwarded.to_string_lossy()), None).all();
         assert_eq!(all[0].0, forwarded.to_string_lossy());

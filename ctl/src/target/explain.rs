@@ -1,4 +1,4 @@
-//! Why there is no answer, and what to do about it, as somebody says it who asks by commands.
+//! Explains why there is no answer, and the remedy, in terms of commands.
 
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use super::{TargetError, SOCKET_NAME};
 
 const NO_SUCH_PATH: &str = "no such path: ";
 
-/// Says what to do about it.
+/// Adds the remedy to an error.
 pub fn explain(error: ClientError, socket: &Path) -> TargetError {
     let place = socket.display();
     let unreachable = |what: String, remedy: &str| TargetError::Unreachable {
@@ -41,7 +41,7 @@ pub fn explain(error: ClientError, socket: &Path) -> TargetError {
         ClientError::Refused { message, .. } => TargetError::BadAnswer {
             what: in_commands(message),
         },
-        // A daemon that ends cuts its answers short.
+        // A daemon that ends truncates its answers.
         ClientError::Malformed { .. } if UnixStream::connect(socket).is_err() => unreachable(
             format!("the daemon at {place} stopped"),
             "start weir-switchd again",
@@ -54,7 +54,6 @@ pub fn explain(error: ClientError, socket: &Path) -> TargetError {
     }
 }
 
-/// No switch has the name that was given.
 pub fn unknown_name(name: &str, socket: &Path, running: &[String]) -> TargetError {
     let remedy = match running {
         [] => "no switch runs here: is weir-switchd running?".to_owned(),
@@ -69,7 +68,7 @@ pub fn unknown_name(name: &str, socket: &Path, running: &[String]) -> TargetErro
     }
 }
 
-/// Names the groups that may use the socket, or the read-only one beside it.
+/// Names the groups that may use the socket, or the read-only one next to it.
 fn denied(socket: &Path) -> TargetError {
     let group_of = |path: &Path| {
         let owner = fs::metadata(path).map(|there| there.gid()).ok();
@@ -136,7 +135,7 @@ fn in_commands(message: &str) -> String {
         let request = format!("GET {}", route.shown_path());
         match route.commands.first() {
             Some(command) => text = text.replace(&request, &format!("`switchctl {command}`")),
-            // No command shows that.
+            // No command corresponds to it.
             None => {
                 if let Some(at) = text.find(&format!("; {request}")) {
                     text.truncate(at);
@@ -159,8 +158,8 @@ mod tests {
                 "no such suspicion: 9; `switchctl deadlock` lists the known ones",
             ),
             (
-                "4 captures are running already, the most allowed; GET /v1/captures lists them",
-                "4 captures are running already, the most allowed",
+                "4 captures are running already, the maximum; GET /v1/captures lists them",
+                "4 captures are running already, the maximum",
             ),
             (
                 "no such path: /v1/levels; paths: /v1/status",
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_is_said_to_be() {
+    fn a_path_that_is_not_a_socket_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();

@@ -1,4 +1,4 @@
-//! Which daemon is meant, and what it answers.
+//! Selects a daemon, and sends requests to it.
 
 mod all;
 mod explain;
@@ -24,11 +24,11 @@ const SOCKET_NAME: &str = "api.sock";
 const PINS_NAME: &str = "bpf";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// The heading of options that all commands have, apart from a command's own.
+/// Heading of options that all commands have.
 pub const GLOBAL: &str = "Options of all commands";
 
-/// Which daemon to ask. Conflicts are found here: clap does not look for them between a global option
-/// and one of a subcommand.
+/// Selection of a daemon. Conflicts are checked here, because clap does not check them between a global option and one of a
+/// subcommand.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Target {
     /// API socket of the daemon. Default: $WEIR_SOCKET, else the only one under /run/weir.
@@ -40,49 +40,40 @@ pub struct Target {
     pub name: Option<String>,
 }
 
-/// Why there is no answer.
+/// Reason for which there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// No switch is there.
+    /// The switch does not exist.
     #[error("no switch has {what} under {run}; {remedy}")]
     NoSwitch {
-        /// Object that was looked for.
+        /// Requested object.
         what: &'static str,
-        /// Directory.
         run: PathBuf,
-        /// Remedy.
         remedy: &'static str,
     },
-    /// The command line does not say which.
+    /// The command line does not select one of several switches.
     #[error("several switches run on this host: {names}; choose one with --name")]
-    Several {
-        /// Their names.
-        names: String,
-    },
-    /// Two things on the command line name different places.
-    #[error("{0} cannot be used with {1}: both say where to look; give one of them")]
+    Several { names: String },
+    /// Two options name different places.
+    #[error("{0} cannot be used with {1}: both select the switch; give only one")]
     Conflict(&'static str, &'static str),
-    /// The name would lead out of the run directory.
+    /// The name would leave the run directory.
     #[error("invalid switch name `{0}`: a name is one directory under /run/weir")]
     BadName(String),
-    /// Nobody answers, or one may not ask.
+    /// There is no answer, or no permission to ask.
     #[error("{what}; {remedy}")]
     Unreachable {
-        /// Directory, and the reason.
+        /// Path and reason.
         what: String,
-        /// Remedy.
         remedy: String,
     },
-    /// The answer is a refusal, or is none that this program understands.
+    /// The answer is a refusal, or unintelligible.
     #[error("{what}")]
-    BadAnswer {
-        /// Error.
-        what: String,
-    },
+    BadAnswer { what: String },
 }
 
 impl Target {
-    /// As the command line says; where it says nothing, the daemon at `socket`.
+    /// Returns the target of the command line, or by default the daemon at `socket`.
     pub fn or_at(&self, socket: &Path) -> Self {
         let says = self.socket.is_some() || self.name.is_some();
         Self {
@@ -94,20 +85,20 @@ impl Target {
         }
     }
 
-    /// Asks for `path`.
+    /// Requests `path`.
     ///
     /// # Errors
     ///
-    /// When no daemon is there, or it refuses.
+    /// When there is no daemon, or it refuses.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, TargetError> {
         self.get_within(path, ANSWER_LIMIT)
     }
 
-    /// Asks for `path`; `None` where the daemon has nothing there.
+    /// Requests `path`; returns `None` if the daemon has nothing there.
     ///
     /// # Errors
     ///
-    /// When no daemon is there, or it refuses for another reason.
+    /// When there is no daemon, or it refuses for another reason.
     pub fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, TargetError> {
         self.ask(|socket| match client::get(socket, path, ANSWER_LIMIT) {
             Err(ClientError::Refused { status: 404, .. }) => Ok(None),
@@ -115,11 +106,11 @@ impl Target {
         })
     }
 
-    /// Asks for `path`, whose answer may take longer.
+    /// Requests `path` with a longer time limit.
     ///
     /// # Errors
     ///
-    /// When no daemon is there, or it refuses.
+    /// When there is no daemon, or it refuses.
     pub fn get_within<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -128,11 +119,11 @@ impl Target {
         self.ask(|socket| client::get(socket, path, limit))
     }
 
-    /// Has the daemon do `method` to `path`.
+    /// Sends `method` for `path`.
     ///
     /// # Errors
     ///
-    /// When no daemon is there, or it refuses.
+    /// When there is no daemon, or it refuses.
     pub fn send<B: Serialize, T: DeserializeOwned>(
         &self,
         method: Method,
@@ -142,7 +133,7 @@ impl Target {
         self.send_within(method, path, body, ANSWER_LIMIT)
     }
 
-    /// As [`send`](Self::send), with another time for the answer.
+    /// Like [`send`](Self::send), with another time limit.
     pub fn send_within<B: Serialize, T: DeserializeOwned>(
         &self,
         method: Method,
@@ -153,8 +144,8 @@ impl Target {
         self.ask(|socket| client::send(socket, method.clone(), path, body, limit))
     }
 
-    /// Sends the request to the full socket, or without access to it, to the read-only one. A
-    /// change is refused there, with the reason.
+    /// Sends the request to the full socket, or without access to it, to the read-only one, which refuses changes with the
+    /// reason.
     fn ask<T>(&self, ask: impl Fn(&Path) -> Result<T, ClientError>) -> Result<T, TargetError> {
         let socket = self.found_socket()?;
         let error = match ask(&socket) {
@@ -172,7 +163,7 @@ impl Target {
             let reading = read_socket(&socket);
             match ask(&reading) {
                 Ok(answer) => return Ok(answer),
-                // Nothing is to be had there either: what there was to say of the first stands.
+                // This socket does not answer either, so the first error stands.
                 Err(ClientError::Unreachable { .. }) => {}
                 Err(other) => return Err(explain(other, &reading)),
             }
@@ -184,12 +175,12 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// When nothing says which, and there is none or more than one to choose from.
+    /// When none is selected and there is not exactly one.
     pub fn found_socket(&self) -> Result<PathBuf, TargetError> {
         self.socket(socket_of_environment(), Path::new(RUN))
     }
 
-    /// The command line takes precedence over the environment, the environment over search results.
+    /// The command line takes precedence over the environment, and the environment over a search.
     fn socket(&self, variable: Option<PathBuf>, run: &Path) -> Result<PathBuf, TargetError> {
         match (&self.socket, &self.name) {
             (Some(_), Some(_)) => return Err(TargetError::Conflict("--socket", "--name")),
@@ -213,7 +204,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// When nothing says which, and there is none or more than one to choose from.
+    /// When none is selected and there is not exactly one.
     pub fn pins(
         &self,
         run_dir_option: Option<&Path>,
@@ -223,7 +214,7 @@ impl Target {
         let is_named = run_dir_option.is_some() || bpf_dir.is_some() || self.name.is_some();
         let by_socket = !is_named && (self.socket.is_some() || variable.is_some());
         let pins = self.pins_beside(run_dir_option, bpf_dir, variable)?;
-        // A socket may be anywhere, and even be that of another machine.
+        // A socket may be anywhere, and even belong to another machine.
         if by_socket && !pins.exists() {
             return Err(TargetError::NoSwitch {
                 what: "pins",
@@ -234,8 +225,7 @@ impl Target {
         Ok(pins)
     }
 
-    /// Selects like [`socket`](Self::socket); pins are in the directory of a daemon's socket if
-    /// only that is given.
+    /// Selects like [`socket`](Self::socket); if only a socket is given, pins are in its directory.
     fn pins_beside(
         &self,
         run_dir_option: Option<&Path>,
@@ -281,7 +271,7 @@ fn is_missing(error: &ClientError) -> bool {
     matches!(error, ClientError::Unreachable { source, .. } if source.kind() == ErrorKind::NotFound)
 }
 
-/// Names of the switches of this host: of the run directories with a socket. None where nothing may be looked at.
+/// Returns the names of this host's switches: run directories with a socket. Empty without access.
 pub fn running_switches() -> Vec<String> {
     running(Path::new(RUN))
 }
@@ -358,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_has_tells_who_is_there() {
+    fn an_unknown_name_lists_the_known_ones() {
         let run = run_with(&["s2", "s1"]);
         let there = running(run.path());
         let error = explain::unknown_name("nope", Path::new("/run/weir/nope/api.sock"), &there);

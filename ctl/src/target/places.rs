@@ -1,4 +1,4 @@
-//! Run directories: of switches, and of those in labs, which are one directory deeper.
+//! Run directories of switches, and of those in labs, which are one level deeper.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use super::{TargetError, PINS_NAME, SOCKET_NAME};
 /// Prefix of `weir-lab`'s directories for a lab's switches.
 const LAB: &str = "lab-";
 
-/// Returns the names of switches: those in a lab with the lab's name.
+/// Returns the names of switches; those in a lab are prefixed with the lab's name.
 pub(super) fn names(directories: &[PathBuf]) -> Vec<String> {
     directories.iter().filter_map(|path| name(path)).collect()
 }
@@ -58,8 +58,8 @@ fn labs(run: &Path) -> Vec<PathBuf> {
     below(run).into_iter().filter(is_lab).collect()
 }
 
-/// Returns the run directory of a switch: `s1` is /run/weir/s1 or, if missing, that of the only lab
-/// that has an `s1`; `lab-4711-0/s1` is that of this lab.
+/// Returns the run directory of a switch: `s1` is /run/weir/s1 or, if missing, that of the only lab with an `s1`;
+/// `lab-4711-0/s1` selects the lab.
 pub(super) fn run_dir(run: &Path, name: &str) -> Result<PathBuf, TargetError> {
     let is_one =
         |name: &str| !(name.is_empty() || name == "." || name == ".." || name.contains('/'));
@@ -92,8 +92,7 @@ pub(super) fn run_dir(run: &Path, name: &str) -> Result<PathBuf, TargetError> {
     }
 }
 
-/// Returns the only run directory under `run` that has `entry`; one in a lab only if no switch runs
-/// outside of labs.
+/// Returns the only run directory under `run` that has `entry`; one in a lab only if no switch runs outside of labs.
 pub(super) fn only(
     run: &Path,
     entry: &str,

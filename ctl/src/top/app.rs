@@ -1,4 +1,4 @@
-//! State of the display and the effect of keys, without a terminal.
+//! State of the display and the effects of keys, independent of a terminal.
 
 use ratatui::widgets::TableState;
 use weir_api::daemon::FlightRecord;
@@ -10,7 +10,7 @@ use super::fabric::{Answer, Fabric};
 use super::grid::Grid;
 use super::views::View;
 
-/// Effects of keys.
+/// Help text of the keys.
 pub const HELP: &str = "\
 Tab, Shift-Tab, → ←   another view (or its number, 1 to 6)
 ↓ ↑ j k, PgDn PgUp    another row
@@ -29,46 +29,44 @@ q, Ctrl-C             leave";
 /// Request of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Leave.
     Quit,
-    /// The next view, or the one before.
+    /// Turn to the next or previous view.
     Turn(isize),
-    /// A view by its number, from 0.
+    /// Go to a view by its index.
     Go(usize),
-    /// Down so many rows, or up.
+    /// Move the selection down, or up if negative.
     Move(isize),
-    /// Sort by another column, so many further on.
+    /// Sort by another column.
     Sort(isize),
-    /// Sort the other way round.
+    /// Reverse the order.
     Reverse,
-    /// The daemon's own order.
     Unsort,
-    /// Hold still, or go on.
+    /// Freeze or resume updates.
     Hold,
-    /// All switches of this machine.
+    /// Show all switches of this machine.
     All,
     /// Show or hide the help.
     Help,
-    /// Tell more of the selected row.
+    /// Show details of the selected row.
     Open,
-    /// Close what is open; leave where nothing is.
+    /// Close the dialog, or leave if there is none.
     Close,
 }
 
 /// Result of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing but another picture.
+    /// Redraw the screen.
     Draw,
-    /// The end.
+    /// End the program.
     Leave,
-    /// The record of this suspicion is wanted, for [`App::open`].
+    /// Fetch the record of this suspicion for [`App::open`].
     Record(u64),
-    /// This switch of the machine is wanted, for [`App::enter`].
+    /// Fetch this switch of the machine for [`App::enter`].
     Enter(String),
 }
 
-/// Everything that is on the screen.
+/// Contents of the screen.
 #[derive(Debug)]
 pub struct App {
     pub(super) colour: bool,
@@ -78,18 +76,17 @@ pub struct App {
     pub(super) descending: bool,
     held: bool,
     pub(super) dialog: Option<Dialog>,
-    /// Subject of the dialog, renewed with each answer.
+    /// Subject of the dialog, which is updated with each answer.
     told: Option<Subject>,
     pub(super) trouble: Option<String>,
     pub(super) now: Overview,
     before: Option<Overview>,
     pub(super) fabric: Fabric,
-    /// True after a switch was chosen among all: Esc goes back to them.
+    /// True if a switch was chosen from the list, to which Esc returns.
     chosen: bool,
 }
 
 impl App {
-    /// Begins with this.
     pub fn new(now: Overview, colour: bool) -> Self {
         Self {
             colour,
@@ -108,23 +105,23 @@ impl App {
         }
     }
 
-    /// True while nothing is to change.
+    /// Returns true while updates are frozen.
     pub fn is_held(&self) -> bool {
         self.held
     }
 
-    /// True while all switches are shown instead of one.
+    /// Returns true while all switches are shown instead of one.
     pub fn shows_all(&self) -> bool {
         self.view == View::Switches
     }
 
-    /// Takes the daemon's answer, or the reason for which there is none.
+    /// Stores the daemon's answer, or the reason for which there is none.
     pub fn learn(&mut self, answer: Result<Overview, String>) {
         match answer {
             Ok(now) => {
                 self.trouble = None;
                 let before = std::mem::replace(&mut self.now, now);
-                // After a restart the totals begin anew.
+                // After a restart the totals start over.
                 let same = before.status.pid == self.now.status.pid;
                 self.before = same.then_some(before);
                 self.renew();
@@ -133,12 +130,12 @@ impl App {
         }
     }
 
-    /// Takes the answers of all switches of this machine.
+    /// Stores the answers of all switches of this machine.
     pub fn learn_all(&mut self, answers: Vec<Answer>) {
         self.fabric.learn(answers);
     }
 
-    /// Renews the open dialog; a subject that is gone keeps its last facts.
+    /// Updates the open dialog; a missing subject keeps its last facts.
     fn renew(&mut self) {
         let told = self.told.as_ref();
         let facts = told.and_then(|told| told.facts(&self.now));
@@ -147,7 +144,7 @@ impl App {
         }
     }
 
-    /// Shows another switch, or why that is not possible.
+    /// Shows another switch, or the reason for which that is impossible.
     pub fn enter(&mut self, name: &str, answer: Result<Overview, String>) {
         match answer {
             Ok(now) => {
@@ -165,7 +162,6 @@ impl App {
         }
     }
 
-    /// Shows a view.
     pub fn show(&mut self, view: View) {
         self.view = view;
         self.sorted_by = None;
@@ -173,7 +169,7 @@ impl App {
         self.table = TableState::default().with_selected(0);
     }
 
-    /// Does what a key asks for.
+    /// Executes the request of a key.
     pub fn act(&mut self, action: Action) -> Next {
         if action == Action::Quit {
             return Next::Leave;
@@ -202,7 +198,6 @@ impl App {
         Next::Draw
     }
 
-    /// Changes to another view, row or order.
     fn turn(&mut self, action: Action) {
         let position = View::ALL
             .iter()
@@ -261,7 +256,7 @@ impl App {
         }
     }
 
-    /// Shows the record of a suspicion, or why there is none beside what the list has of it.
+    /// Shows the record of a suspicion; without one, the list's data and the reason.
     pub fn open(&mut self, id: u64, record: Result<Box<FlightRecord>, String>) {
         let content = match record {
             Ok(record) => Content::Record(record),
@@ -286,7 +281,7 @@ impl App {
         Some((subject, facts))
     }
 
-    /// The view's table as it is sorted.
+    /// Returns the view's table, sorted.
     pub fn grid(&self) -> Grid {
         let mut grid = self
             .view

@@ -1,4 +1,4 @@
-//! All that is known of one row, by name.
+//! Details of a row, as names and values.
 
 use weir_api::daemon::{Deadlock, Event, LevelLink, Pfc, Port};
 use weir_api::overview::Overview;
@@ -8,28 +8,24 @@ use super::views::View;
 use crate::show;
 use weir_output::{bytes, rate, reasons, seconds, NONE};
 
-/// Names and values.
 pub type Facts = Vec<(&'static str, String)>;
 
 /// Subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A port.
     Port(String),
     /// A port's priority with PFC thresholds.
     Queue(String, u8),
     /// A port's priority with Levels.
     Level(String, u8),
-    /// A suspicion.
     Deadlock(u64),
-    /// An event, by its number.
     Event(u64),
     /// A switch of this machine, by its name.
     Switch(String),
 }
 
 impl Subject {
-    /// The subject of a view's row, by its first cells.
+    /// Returns the subject of a view's row, from its first cells.
     pub fn of(view: View, row: &[Cell]) -> Option<Self> {
         let first = row.first()?;
         let number = |cell: &Cell| cell.value.map(|value| value as u64);
@@ -45,7 +41,6 @@ impl Subject {
         })
     }
 
-    /// Returns its title.
     pub fn title(&self) -> String {
         match self {
             Self::Port(port) => format!("Port {port}"),
@@ -58,7 +53,7 @@ impl Subject {
         }
     }
 
-    /// Returns its present facts; nothing once it is gone. Those of a switch are in the fabric.
+    /// Returns its present facts; `None` once it is gone. The fabric has those of a switch.
     pub fn facts(&self, now: &Overview) -> Option<Facts> {
         let is = |other: &str, of: &str| other == of;
         match self {
@@ -149,7 +144,7 @@ fn port_facts(now: &Overview, port: &Port) -> Facts {
     facts
 }
 
-/// Returns those above zero, by name.
+/// Formats the counters above zero.
 fn counts(counters: &serde_json::Value) -> String {
     let all = counters.as_object().into_iter().flatten();
     let above = all.filter_map(|(name, count)| {
@@ -332,7 +327,7 @@ fn event_facts(event: &Event) -> Facts {
     facts
 }
 
-/// One after the other, as many in a line as fit; a line holds whole facts where they are short enough.
+/// Arranges facts in lines of this width; short facts are not split across lines.
 pub fn flowing(facts: &[(&'static str, String)], columns: usize) -> Vec<String> {
     let parts = facts.iter().map(|(name, value)| format!("{name}: {value}"));
     let mut lines: Vec<String> = Vec::new();
@@ -349,7 +344,7 @@ pub fn flowing(facts: &[(&'static str, String)], columns: usize) -> Vec<String> 
     lines
 }
 
-/// A line in as many as it takes; those after the first are indented by where the first one's second column is.
+/// Wraps a line; later lines are indented to the second column of the first.
 pub fn wrapped(line: &str, columns: usize) -> Vec<String> {
     const NAME_MAX: usize = 24;
     let second = line.trim_start().find("  ").map(|end| {
@@ -388,7 +383,7 @@ mod tests {
             ]
         );
         assert_eq!(wrapped("short  line", 40), ["short  line"]);
-        // A word longer than a line goes on in the next.
+        // A word longer than a line is split.
         let long = wrapped(&"x".repeat(25), 10);
         assert!(
             long.iter().all(|line| line.chars().count() <= 10),

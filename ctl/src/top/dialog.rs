@@ -1,4 +1,4 @@
-//! Overlays of the views: the help, and the facts of a row.
+//! Overlays: the help, and the facts of a row.
 
 use ratatui::layout::{Margin, Rect};
 use ratatui::text::{Line, Text};
@@ -10,14 +10,11 @@ use super::detail::{wrapped, Facts};
 use crate::show;
 use weir_output::facts;
 
-/// Contents of a dialog. Lines are wrapped: nothing is cut.
+/// Contents of a dialog. Lines are wrapped, not truncated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// Some text.
     Text(String),
-    /// Facts of a row.
     Facts(Facts),
-    /// A suspicion's record.
     Record(Box<FlightRecord>),
 }
 
@@ -34,7 +31,7 @@ impl Content {
     }
 }
 
-/// Some text in a frame, closed by a key.
+/// Text in a frame, closed by a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dialog {
     title: String,
@@ -44,7 +41,7 @@ pub struct Dialog {
 }
 
 impl Dialog {
-    /// In the middle, as large as it has to be.
+    /// Creates a centred dialog of the required size.
     pub fn small(title: &str, text: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -54,7 +51,7 @@ impl Dialog {
         }
     }
 
-    /// Over everything.
+    /// Creates a dialog that covers the screen.
     pub fn long(title: String, content: Content) -> Self {
         Self {
             title,
@@ -64,17 +61,17 @@ impl Dialog {
         }
     }
 
-    /// Shows this from now on, from the same row.
+    /// Replaces the contents and keeps the scroll position.
     pub fn renew(&mut self, content: Content) {
         self.content = content;
     }
 
-    /// Moves down so many rows; those that are not there do not count once it is drawn.
+    /// Scrolls down; drawing limits the position.
     pub fn scroll(&mut self, rows: isize) {
         self.from = self.from.saturating_add_signed(rows);
     }
 
-    /// Draws it over what is there.
+    /// Draws it over the screen.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let whole = frame.area();
         let lines = self.content.lines(whole.width.saturating_sub(2).into());

@@ -16,16 +16,15 @@ use weir_svg::meaning::{Meaning, DEGRADED, PAUSED, PAUSING, SUSPECTED};
 
 const SPACING: u16 = 1;
 const HEAD_LINES: usize = 4;
-/// Text at the bottom, within 80 columns.
+/// Text at the bottom, at most 80 columns wide.
 pub const KEYS: &str =
     "Tab view  ↑↓ row  Enter open  Esc back  f switches  s sort  p freeze  ? help";
-/// Rows below a table for its selected row: all that are left, and at least this many in a body of
+/// Rows for the facts of the selected row below a table: all that are left, and at least this many if the body has
 /// [`BODY_ROWS_SHARED`] rows, else none.
 const REST_ROWS: u16 = 6;
 const BODY_ROWS_SHARED: u16 = 16;
 
 impl App {
-    /// Draws everything.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let width = frame.area().width;
         let head_lines = self.head(width);
@@ -64,7 +63,7 @@ impl App {
         frame.render_widget(Paragraph::new(lines.join("\n")).block(block), area);
     }
 
-    /// Rows of the head in so many columns: more where what is wrong, with its remedy, does not fit into one.
+    /// Returns the number of head rows at this width: more than one if problems and remedies do not fit.
     pub fn head_rows(&self, columns: u16) -> u16 {
         short(self.head(columns).len())
     }
@@ -93,7 +92,7 @@ impl App {
         let mut lines = Vec::new();
         for (text, style) in [(first, bold), (second, self.style(weight))] {
             let mut wrapped = wrapped(&text, columns.into());
-            // The rest is shown below the switch in the list of all, and by `status`.
+            // The list of all switches and `status` show the rest.
             if wrapped.len() > HEAD_LINES {
                 wrapped.truncate(HEAD_LINES);
                 let last = &mut wrapped[HEAD_LINES - 1];
@@ -119,7 +118,7 @@ impl App {
             (Some(trouble), _, _) => (format!("STALE FIGURES: {trouble}"), Weight::Bad),
             (None, true, _) => ("frozen; p resumes".to_owned(), Weight::Warn),
             (None, false, _) if status.health.is_some() => self.health(),
-            // Daemons that make no verdict.
+            // Older daemons report no verdict.
             (None, false, 0) => ("no deadlock suspected".to_owned(), Weight::Plain),
             (None, false, _) => (
                 format!("deadlock SUSPECTED: {}", self.suspects()),

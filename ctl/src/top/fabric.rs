@@ -1,4 +1,4 @@
-//! All switches of this machine, one a row.
+//! All switches of this machine, one per row.
 
 use std::thread;
 
@@ -29,14 +29,15 @@ pub struct Fabric {
 /// State of a switch, or the reason for which it did not answer.
 pub type Answer = (String, Result<Overview, String>);
 
-/// Asks all of them, some at a time: one that does not answer holds up its own row only. In the order of `all`.
+/// Asks all switches, several at a time, so that one without an answer delays only its own row. Returns answers in the order
+/// of `all`.
 pub fn look(
     all: &[(String, Target)],
     ask: impl Fn(&Target) -> Result<Overview, String> + Sync,
 ) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(all.len());
     for some in all.chunks(ASKED_MAX) {
-        // All at the same time: one that does not answer delays no other.
+        // In parallel, so that one without an answer delays no other.
         let told: Vec<_> = thread::scope(|scope| {
             let asked = some.iter().map(|(_, target)| scope.spawn(|| ask(target)));
             let asked: Vec<_> = asked.collect();
@@ -52,7 +53,7 @@ pub fn look(
 }
 
 impl Fabric {
-    /// Takes the switches' answers; missing switches are gone.
+    /// Stores the answers; switches without an entry are gone.
     pub fn learn(&mut self, answers: Vec<Answer>) {
         let mut past = std::mem::take(&mut self.members);
         self.members = answers
@@ -60,7 +61,7 @@ impl Fabric {
             .map(|(name, now)| {
                 let before = past.iter().position(|member| member.name == name);
                 let before = before.and_then(|index| past.swap_remove(index).now.ok());
-                // After a restart the totals restart.
+                // After a restart the totals start over.
                 let same = |before: &Overview| {
                     now.as_ref()
                         .is_ok_and(|now| now.status.pid == before.status.pid)
@@ -74,13 +75,11 @@ impl Fabric {
             .collect();
     }
 
-    /// Returns the number of switches.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Returns the facts of one: the reasons of its health, or the reason for which it does not
-    /// answer.
+    /// Returns the facts of a switch: the reasons for its health, or for the missing answer.
     pub fn facts(&self, name: &str) -> Vec<(&'static str, String)> {
         let Some(member) = self.members.iter().find(|member| member.name == name) else {
             return Vec::new();
@@ -148,7 +147,6 @@ impl Fabric {
         (first, second, weight)
     }
 
-    /// Its table.
     pub fn grid(&self) -> Grid {
         let headings = [
             "switch",
@@ -225,13 +223,13 @@ fn rate(bits_per_second: Option<f64>) -> Cell {
     }
 }
 
-/// Returns the suspicions since the daemon started: they are numbered from 1.
+/// Returns the number of suspicions since the daemon started, which are numbered from 1.
 fn suspicions(now: &Overview) -> u64 {
     let all = now.deadlocks.current.iter().chain(&now.deadlocks.past);
     all.map(|one| one.id).max().unwrap_or(0)
 }
 
-/// Returns how many (port, priority) pause their neighbours, by PFC or Feedback, and how many are
+/// Returns the number of (port, priority) pairs that pause their neighbours, by PFC or Feedback, and of those that are
 /// paused.
 fn pauses(now: &Overview) -> (usize, usize) {
     let pfc = |is: fn(&weir_api::daemon::Pfc) -> bool| now.pfc.iter().filter(|one| is(one)).count();
@@ -244,7 +242,7 @@ fn pauses(now: &Overview) -> (usize, usize) {
     )
 }
 
-/// Returns bits per second in and out by all ports, between two moments.
+/// Returns bits per second received and sent on all ports, between two moments.
 fn rates(now: &Overview, before: Option<&Overview>) -> (Option<f64>, Option<f64>) {
     let Some(before) = before else {
         return (None, None);

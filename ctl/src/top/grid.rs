@@ -1,61 +1,53 @@
-//! Rows of cells that can be sorted by any column.
+//! Tables that can be sorted by any column.
 
 use std::cmp::Ordering;
 
-/// Minimum length of shortened texts.
+/// Minimum length of truncated texts.
 const TEXT_MIN: usize = 4;
 
 /// Emphasis of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Not at all.
     Plain,
-    /// Worth a look.
+    /// Noteworthy.
     Warn,
-    /// The neighbour pauses us.
+    /// The neighbour pauses this port.
     Paused,
-    /// We pause the neighbour.
+    /// This port pauses the neighbour.
     Pausing,
-    /// Wrong.
+    /// A problem.
     Bad,
 }
 
-/// One cell: what is shown, and what counts when rows are sorted.
+/// A cell: its text, and the value used for sorting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The text.
     pub text: String,
-    /// Text for little room.
+    /// Short form for narrow columns.
     pub short: Option<String>,
-    /// For a number; texts are sorted as such.
+    /// Value for sorting; cells without one are sorted by text.
     pub value: Option<f64>,
-    /// Emphasis, beside the text.
     pub weight: Weight,
 }
 
-/// A column's heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// In its head.
     pub heading: &'static str,
-    /// Text for little room.
+    /// Short form for narrow columns.
     pub short: &'static str,
     /// Numbers are right-aligned.
     pub right: bool,
 }
 
-/// One view's table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    /// Heads of the columns.
     pub columns: Vec<Column>,
-    /// The cells, as many as columns in each.
+    /// Rows with one cell per column.
     pub rows: Vec<Vec<Cell>>,
     /// Shown when there are no rows.
     pub nothing: &'static str,
 }
 
-/// A text.
 pub fn text(text: impl Into<String>) -> Cell {
     Cell {
         text: text.into(),
@@ -65,7 +57,7 @@ pub fn text(text: impl Into<String>) -> Cell {
     }
 }
 
-/// A number as `text` shows it.
+/// Creates a cell for a number with its text.
 pub fn number(value: f64, text: impl Into<String>) -> Cell {
     Cell {
         text: text.into(),
@@ -76,13 +68,12 @@ pub fn number(value: f64, text: impl Into<String>) -> Cell {
 }
 
 impl Cell {
-    /// Returns the cell with another text for little room.
     pub fn or(mut self, short: impl Into<String>) -> Self {
         self.short = Some(short.into());
         self
     }
 
-    /// Returns the cell, emphasised when `when` holds.
+    /// Returns the cell, emphasised if `when` holds.
     pub fn marked(mut self, weight: Weight, when: bool) -> Self {
         if when {
             self.weight = weight;
@@ -92,7 +83,7 @@ impl Cell {
 }
 
 impl Grid {
-    /// A grid without rows. Headings that begin with `>` are those of numbers; behind `|` is a shorter one.
+    /// Creates a grid without rows. Headings that begin with `>` are for numbers; `|` separates a short form.
     pub fn new(headings: &[&'static str], nothing: &'static str) -> Self {
         let columns = headings.iter().map(|heading| {
             let text = heading.trim_start_matches('>');
@@ -125,9 +116,9 @@ impl Grid {
         });
     }
 
-    /// Heads and widths of the columns, in characters, where rows have `room` and columns are `spacing` apart. Where there is
-    /// too little of it, short forms take the place of long ones, then texts lose their ends, the longest first. No column
-    /// goes before all texts are as short as [`TEXT_MIN`]. `sorted_by` has a mark in its head.
+    /// Returns headings and widths of the columns, in characters, for rows of `room` characters with `spacing` between
+    /// columns. If there is too little room, short forms are used first, then texts are truncated, the longest first, down
+    /// to [`TEXT_MIN`], and finally columns are dropped. The heading of `sorted_by` is marked.
     pub fn fit(
         &mut self,
         sorted_by: Option<(usize, &str)>,
@@ -188,7 +179,7 @@ impl Grid {
         }
     }
 
-    /// Puts `…` at the end of texts that are longer than their column.
+    /// Truncates texts longer than their column, with `…`.
     fn cut(&mut self, heads: &mut [String], widths: &[usize]) {
         let cut = |text: &mut String, width: usize| {
             if text.chars().count() > width && width > 0 {
@@ -234,7 +225,7 @@ mod tests {
         assert_eq!(order(&grid), "cba");
         assert_eq!(grid.fit(None, 80, 2).1, [4, 5]);
         assert_eq!(grid.fit(Some((1, "↓")), 80, 2).0, ["port", "bytes↓"]);
-        // Texts have a least width; what is beyond goes from the right.
+        // Texts have a minimum width; excess columns are dropped from the right.
         assert_eq!(grid.fit(None, 8, 2).1, [4, 2]);
         assert_eq!(grid.fit(None, 3, 2).1, [3, 0]);
     }

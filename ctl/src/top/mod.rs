@@ -26,20 +26,20 @@ use views::View;
 use weir_output::Output;
 
 const PATH: &str = "/v1/overview";
-/// Keys wait for an answer: a daemon without one must not delay them for long.
+/// Keys wait for an answer, so the limit is short.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 const PAGE_ROWS: isize = 10;
 /// Width of the frame that `--once` draws.
 const ONCE_COLUMNS: u16 = 120;
-/// Rows of a frame beside those of its head and its table: tabs, headings, foot.
+/// Rows of a frame besides its head and its table: tabs, headings, foot.
 const FRAME_ROWS: usize = 3;
 
-/// Shows the switch until a key ends it; with `once`, prints one frame of each view. Where several run and none is chosen,
-/// begins with all of them.
+/// Shows the switch until a key ends it; with `once`, prints one frame of each view. If several run and none is chosen,
+/// begins with the list.
 ///
 /// # Errors
 ///
-/// When no daemon answers at the beginning, or there is no terminal.
+/// When no daemon answers at first, or there is no terminal.
 pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> Result<()> {
     let (target, first, all) = match target.get(PATH) {
         Ok(first) => (target.clone(), first, false),
@@ -80,7 +80,7 @@ fn run(
     app: &mut App,
     interval: Duration,
 ) -> Result<()> {
-    // The switches beside the first one stay in the list, whichever is shown.
+    // The list keeps the first switch's neighbours, whichever is shown.
     let home = target.clone();
     let mut next = Instant::now();
     loop {
@@ -126,7 +126,7 @@ fn overview(target: &Target) -> std::result::Result<Overview, String> {
     answer.map_err(|error| error.to_string())
 }
 
-/// Goes to the switch of this name if it answers.
+/// Switches to the switch of this name if it answers.
 fn enter(app: &mut App, home: &Target, name: &str) -> Option<Target> {
     let found = home.all().into_iter().find(|(other, _)| other == name);
     let Some((_, target)) = found else {
@@ -139,8 +139,7 @@ fn enter(app: &mut App, home: &Target, name: &str) -> Option<Target> {
     answers.then_some(target)
 }
 
-/// Returns the record of a suspicion as `switchctl deadlock show` prints it, or the reason for
-/// which there is none.
+/// Returns the record of a suspicion as shown by `switchctl deadlock show`, or the reason for which there is none.
 fn record(target: &Target, id: u64) -> std::result::Result<Box<FlightRecord>, String> {
     let record = target.get_within(&format!("/v1/deadlocks/{id}"), ANSWER_LIMIT);
     record.map_err(|error| error.to_string())
@@ -175,8 +174,8 @@ fn action(key: KeyEvent) -> Option<Action> {
     })
 }
 
-/// Prints one frame of each view, as text; as JSON, the underlying data. The view of all switches
-/// is printed if there are several, and alone if none of them is chosen.
+/// Prints one frame of each view as text, or the underlying data as JSON. The list is printed if there are several switches,
+/// and alone if none is chosen.
 fn print(
     target: &Target,
     output: &Output,
@@ -189,7 +188,7 @@ fn print(
     }
     let mut app = App::new(first, false);
     app.learn_all(fabric::look(&target.all(), overview));
-    // Rates are between two moments.
+    // Rates need two moments.
     std::thread::sleep(interval);
     app.learn(Ok(target.get(PATH)?));
     let several = app.fabric.len() > 1;
@@ -209,7 +208,7 @@ fn print(
     Ok(())
 }
 
-/// Returns a frame as text, without its last line of keys.
+/// Returns a frame as text, without the last line of keys.
 fn text(app: &mut App, columns: u16, rows: u16) -> Result<String> {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows))?;
     terminal.draw(|frame| app.draw(frame))?;

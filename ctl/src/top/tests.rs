@@ -1,4 +1,4 @@
-//! Frames as text, of a switch whose ring has locked.
+//! Frames as text, for a switch in a deadlocked ring.
 
 use weir_api::daemon::FlightRecord;
 use weir_api::overview::Overview;
@@ -8,7 +8,7 @@ use super::text;
 use super::views::View;
 use crate::target::Target;
 
-/// An overview this many seconds after the file's last one.
+/// Returns an overview this many seconds after the file's last one.
 fn overview(seconds: u64) -> Overview {
     let text = include_str!("../../tests/support/overview.json");
     let mut overview: Overview = serde_json::from_str(text).unwrap();
@@ -30,7 +30,7 @@ fn app() -> App {
     app
 }
 
-/// Returns the text between bars, without the spaces at the ends of lines.
+/// Returns the text between bars, without trailing spaces.
 fn frame(app: &mut App, columns: u16, rows: u16) -> String {
     text(app, columns, rows).unwrap()
 }
@@ -60,7 +60,7 @@ fn rates_are_between_two_looks() {
         told.contains("DOWN") && told.contains("10.0 Mbit/s") && told.contains("20.0 Mbit/s"),
         "{told}"
     );
-    // A daemon that has started again has no rates yet.
+    // A restarted daemon has no rates yet.
     let mut again = overview(4);
     again.status.pid += 1;
     app.learn(Ok(again));
@@ -111,7 +111,7 @@ fn record() -> Box<FlightRecord> {
 }
 
 #[test]
-fn a_deadlock_opens_and_its_record_can_be_moved_in() {
+fn a_deadlock_opens_and_its_record_can_be_scrolled() {
     let mut app = app();
     app.show(View::Deadlocks);
     let id = overview(0).deadlocks.current[0].id;
@@ -125,13 +125,13 @@ fn a_deadlock_opens_and_its_record_can_be_moved_in() {
     app.act(Action::Move(3));
     let told = frame(&mut app, 80, 24);
     assert!(told.contains("lines 4 to 25 of"), "{told}");
-    // Nothing is beyond the last line.
+    // Scrolling ends at the last line.
     app.act(Action::Move(10_000));
     let last = frame(&mut app, 80, 24);
     app.act(Action::Move(1));
     assert_eq!(frame(&mut app, 80, 24), last);
     app.act(Action::Close);
-    // Without a record, what the list has.
+    // Without a record, the list's data is shown.
     app.open(id, Err("no record of it is kept".to_owned()));
     let told = frame(&mut app, 80, 24);
     assert!(
@@ -160,7 +160,7 @@ fn all_lines(app: &mut App, columns: u16, rows: u16) -> String {
     panic!("the dialog has no end:\n{all}");
 }
 
-/// Returns the words of a text, without the spaces and lines between them.
+/// Returns the words of a text, without spaces and line breaks between them.
 fn joined(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -195,7 +195,7 @@ fn every_row_opens_and_its_details_change_with_the_switch() {
     ] {
         assert!(told.contains(words), "{words}\n{told}");
     }
-    // It tells what the switch says now, and goes by Esc.
+    // The dialog shows current values, and Esc closes it.
     let mut later = overview(4);
     later.pfc[0].suspected = false;
     app.learn(Ok(later));
@@ -226,7 +226,7 @@ fn every_row_opens_and_its_details_change_with_the_switch() {
     }
 }
 
-/// A switch with the longest names and the largest numbers.
+/// Returns a switch with the longest names and the largest numbers.
 fn crowded() -> Overview {
     let mut now = overview(2);
     let long = |name: &str| format!("{name}-{}", "x".repeat(14 - name.len()));
@@ -297,7 +297,7 @@ fn nothing_of_a_row_is_lost_in_80_columns() {
                     .skip_while(|line| !line.contains(" 1 Buffers "))
                     .nth(1);
                 assert!(!heads.unwrap_or_default().contains('…'), "{told}");
-                // The dialog shows the text that is cut in its column.
+                // The dialog shows the text that is truncated in its column.
                 let joined_told = joined(&told);
                 for cell in &app.grid().rows[index] {
                     let is_short = cell.short.is_some()
@@ -370,7 +370,7 @@ fn all_switches_are_shown_and_one_is_entered() {
     app.enter("s2", Ok(failing.clone()));
     assert!(!app.shows_all());
     assert!(frame(&mut app, 80, 24).contains("s2  running"));
-    // Back to all of them, and from there out.
+    // Back to the list, and from there to the end.
     assert_eq!(app.act(Action::Close), Next::Draw);
     assert!(app.shows_all());
     app.enter("s3", Err("Connection refused".to_owned()));
@@ -380,12 +380,12 @@ fn all_switches_are_shown_and_one_is_entered() {
 }
 
 #[test]
-fn a_switch_that_does_not_answer_holds_up_only_its_own_row() {
+fn a_switch_that_does_not_answer_delays_only_its_own_row() {
     let target = |name: &str| Target {
         socket: Some(name.into()),
         name: None,
     };
-    // More than are asked at a time; each waits for all others of its group to have begun.
+    // More switches than are asked at a time; each waits until all others of its group have begun.
     let all: Vec<_> = (0..40)
         .map(|it| (format!("s{it}"), target(&format!("/{it}"))))
         .collect();

@@ -11,10 +11,9 @@ use weir_output::{bytes, rate, reasons, seconds, NONE};
 /// Characters of a bar up to xoff, and of its headroom.
 const BAR_CELLS: (usize, usize) = (10, 6);
 
-/// The views, in the order of their tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Occupancy against thresholds, and who holds whom.
+    /// Occupancy against thresholds, and pauses in both directions.
     Buffers,
     /// Links, rates and drops.
     Ports,
@@ -29,7 +28,6 @@ pub enum View {
 }
 
 impl View {
-    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Buffers,
         Self::Ports,
@@ -39,7 +37,7 @@ impl View {
         Self::Switches,
     ];
 
-    /// Its tab.
+    /// Returns the name of its tab.
     pub fn name(self) -> &'static str {
         match self {
             Self::Buffers => "Buffers",
@@ -51,7 +49,7 @@ impl View {
         }
     }
 
-    /// Its table. `before` is an earlier moment, for rates.
+    /// Returns its table. `before` is an earlier moment, for rates.
     pub fn grid(self, now: &Overview, before: Option<&Overview>, fabric: &Fabric) -> Grid {
         match self {
             Self::Buffers => buffers(now),
@@ -68,7 +66,7 @@ fn buffers(now: &Overview) -> Grid {
     let headings = [
         "port",
         ">prio",
-        // Always as wide as it is: a bar that is cut would say something else.
+        // Never truncated: a truncated bar would be wrong.
         ">xoff │ headroom",
         ">bytes",
         ">xoff",
@@ -183,7 +181,7 @@ fn ports(now: &Overview, before: Option<&Overview>) -> Grid {
     grid
 }
 
-/// Bits per second between two moments.
+/// Returns the bits per second between two moments.
 fn port_rate(
     now: &Overview,
     port: &Port,
@@ -204,7 +202,6 @@ fn count(frames: u64) -> Cell {
     number(frames as f64, frames.to_string()).or(scaled(frames as f64))
 }
 
-/// Returns the sum of all reasons.
 fn dropped(port: &Port) -> String {
     match port.drops_total.values().sum::<u64>() {
         0 => NONE.to_owned(),
@@ -212,7 +209,7 @@ fn dropped(port: &Port) -> String {
     }
 }
 
-/// With three digits that count, and the power of 1000: `12.5M`.
+/// Formats with three significant digits and the power of 1000: `12.5M`.
 pub fn scaled(value: f64) -> String {
     const POWERS: [&str; 5] = ["", "k", "M", "G", "T"];
     let (mut value, mut power) = (value, 0);
@@ -230,7 +227,7 @@ pub fn scaled(value: f64) -> String {
     format!("{value:.digits$}{}", POWERS[power])
 }
 
-/// A rate to a tenth of a Mbit/s.
+/// Formats a rate to a tenth of a Mbit/s.
 pub fn megabits(bits_per_second: f64) -> String {
     format!("{:.1} Mbit/s", bits_per_second / 1e6)
 }

@@ -1,4 +1,4 @@
-//! A BPF link: what it attaches, and who holds it.
+//! BPF links: their attachments and holders.
 
 use std::fs;
 use std::io;
@@ -11,17 +11,17 @@ use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::loaded_programs;
 use serde::Serialize;
 
-/// Checks of a link until a process that has it open counts as its holder.
+/// Number of checks in which a process must have a link open to count as its holder.
 const LOOKS: usize = 6;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
-/// A link that this process has open.
+/// A link opened by this process.
 #[derive(Debug)]
 pub struct OpenLink {
     /// The link's id (`bpftool link show id`).
     pub id: u32,
-    /// The id of the program that it attaches.
+    /// ID of the attached program.
     pub program_id: u32,
     /// Index of the device; zero once the device is gone.
     pub ifindex: Option<u32>,
@@ -29,23 +29,18 @@ pub struct OpenLink {
     _open: FdLink,
 }
 
-/// A loaded program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Program {
     /// The program's id (`bpftool prog show id`).
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// The kernel's digest of its instructions, hexadecimal.
     pub tag: String,
 }
 
-/// A process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Process {
-    /// Its id.
     pub pid: u32,
-    /// Its name.
     pub command: String,
 }
 
@@ -54,12 +49,12 @@ impl OpenLink {
     ///
     /// # Errors
     ///
-    /// When it is no link, or may not be opened: it takes root.
+    /// When it is not a link, or cannot be opened, which requires root.
     pub fn from_pin(path: &Path) -> Result<Self> {
         let named = || path.display().to_string();
         let open = FdLink::from(PinnedLink::from_pin(path).with_context(named)?);
         let info = open.info().with_context(named)?;
-        // aya keeps the descriptor's number to itself, and does not read the device of an XDP link.
+        // aya does not expose the descriptor's number, and does not read the device of an XDP link.
         let entry = entries(Path::new("/proc/self/fdinfo"), info.id()).next();
         Ok(Self {
             id: info.id(),
@@ -70,7 +65,6 @@ impl OpenLink {
         })
     }
 
-    /// The program.
     pub fn program(&self) -> Option<Program> {
         loaded_programs()
             .flatten()
@@ -82,9 +76,8 @@ impl OpenLink {
             })
     }
 
-    /// Other processes that hold the link, by process id. Root is needed to see those of others. A
-    /// process that only lists links (`bpftool link`) opens each of them for a moment, and does not
-    /// count.
+    /// Returns other processes that hold the link, by process ID. Root is needed to see those of other users. A process that
+    /// merely lists links (`bpftool link`) opens each of them briefly, and does not count.
     pub fn holders(&self) -> Vec<Process> {
         lasting(|| self.openers(), || thread::sleep(BETWEEN_LOOKS))
     }
@@ -112,16 +105,16 @@ impl OpenLink {
         openers
     }
 
-    /// Detaches the program regardless of the link's holder: the link remains, attached to nothing.
+    /// Detaches the program even if other processes hold the link, which then remains without a program.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses.
+    /// The kernel's error.
     pub fn force_detach(&self) -> io::Result<()> {
         /// `enum bpf_cmd` of linux/bpf.h.
         const BPF_LINK_DETACH: libc::c_int = 34;
         let descriptor = self.descriptor.ok_or(io::ErrorKind::NotFound)?;
-        // The `link_detach` part of `union bpf_attr`: the descriptor, open for as long as `self`.
+        // The `link_detach` part of `union bpf_attr`: the descriptor, open as long as `self`.
         bpf(BPF_LINK_DETACH, &mut [descriptor as u32])
     }
 }
@@ -132,8 +125,8 @@ impl std::fmt::Display for Process {
     }
 }
 
-/// True when the kernel has forgotten the link. It frees a link a moment after the last reference
-/// went, so this looks again for a while.
+/// Returns true when the kernel has released the link. It frees a link shortly after the last reference is gone, so this
+/// checks repeatedly.
 pub fn is_gone(id: u32) -> bool {
     const LIMIT: Duration = Duration::from_secs(5);
     const STEP: Duration = Duration::from_millis(10);
@@ -147,8 +140,7 @@ pub fn is_gone(id: u32) -> bool {
     true
 }
 
-/// Returns true when the kernel has a link of this id. Opens no link: that would keep it, and those
-/// of others, alive for a moment.
+/// Returns true if a link has this ID. Opens no link, since that would keep the link alive briefly.
 fn exists(id: u32) -> bool {
     /// `enum bpf_cmd` of linux/bpf.h.
     const BPF_LINK_GET_NEXT_ID: libc::c_int = 31;
@@ -157,12 +149,11 @@ fn exists(id: u32) -> bool {
     bpf(BPF_LINK_GET_NEXT_ID, &mut attributes).is_ok() && attributes[1] == id
 }
 
-/// Makes a call of the kernel that aya has no function for; `attributes` are the part of `union
-/// bpf_attr` that the command reads and writes.
+/// Makes a bpf(2) call that aya lacks; `attributes` is the part of `union bpf_attr` that the command uses.
 #[allow(unsafe_code)]
 fn bpf<const WORDS: usize>(command: libc::c_int, attributes: &mut [u32; WORDS]) -> io::Result<()> {
-    // SAFETY: the attributes live through the call and go with their own size, which the kernel takes
-    // as zeros beyond it and never writes beyond.
+    // SAFETY: the attributes outlive the call and are passed with their size, beyond which the kernel reads zeros and never
+    // writes.
     let result = unsafe {
         libc::syscall(
             libc::SYS_bpf,
@@ -190,14 +181,14 @@ fn lasting(mut look: impl FnMut() -> Vec<Process>, mut rest: impl FnMut()) -> Ve
     there
 }
 
-/// One open descriptor of a process that is a link.
+/// An open descriptor of a process that refers to a link.
 #[derive(Debug)]
 struct Entry {
     descriptor: i32,
     ifindex: Option<u32>,
 }
 
-/// Iterates over descriptors in a process's `fdinfo` directory that are the link `id`.
+/// Iterates over descriptors in a process's `fdinfo` directory that refer to link `id`.
 fn entries(fdinfo: &Path, id: u32) -> impl Iterator<Item = Entry> {
     fs::read_dir(fdinfo)
         .into_iter()
@@ -213,7 +204,7 @@ fn entries(fdinfo: &Path, id: u32) -> impl Iterator<Item = Entry> {
         })
 }
 
-/// Parses a number in the lines `name:\tvalue`.
+/// Parses a number in lines of the form `name:\tvalue`.
 fn field(text: &str, name: &str) -> Option<u32> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
@@ -226,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_opens_a_link_for_a_moment_does_not_hold_it() {
+    fn opening_a_link_briefly_does_not_hold_it() {
         let process = |pid| Process {
             pid,
             command: "test".to_owned(),
@@ -236,7 +227,7 @@ mod tests {
         let there = lasting(
             || {
                 looks += 1;
-                // 7 holds it; 8 looks at all links again and again, 9 once.
+                // 7 holds it; 8 lists all links repeatedly, 9 once.
                 match looks {
                     1 => vec![process(7), process(8), process(9)],
                     LOOKS => vec![process(7)],

@@ -1,4 +1,4 @@
-//! The kernel side, read through aya: works when the daemon is gone, and needs no libbpf.
+//! The kernel side, read through aya: works without the daemon, and needs no libbpf.
 
 mod link;
 mod pins;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use link::{OpenLink, Process};
 use weir_output::Output;
 
-/// `switchctl xdp status`; false when something could not be read.
+/// `switchctl xdp status`; returns false if something could not be read.
 pub fn status(pins: &Path, output: &Output) -> Result<bool> {
     let ports: Vec<_> = pins::names(pins)?
         .iter()
@@ -23,7 +23,7 @@ pub fn status(pins: &Path, output: &Output) -> Result<bool> {
     Ok(ports.iter().all(|port| port.problems.is_empty()))
 }
 
-/// Returns ports that have pins; `None` if unknown.
+/// Returns the ports that have pins; `None` if unknown.
 pub fn pinned(pins: &Path) -> Option<Vec<String>> {
     pins::names(pins).ok()
 }
@@ -32,19 +32,18 @@ pub fn pinned(pins: &Path) -> Option<Vec<String>> {
 struct Detached {
     port: String,
     link_id: Option<u32>,
-    /// False when the program is still attached.
+    /// False if the program is still attached.
     detached: bool,
     taken_from: Vec<Process>,
-    /// Files that are no pins of ours, and were kept.
+    /// Files that are not Weir's pins, and were kept.
     left: Vec<String>,
 }
 
-/// `switchctl xdp detach`; false when a program stays attached or something is left.
+/// `switchctl xdp detach`; returns false if a program stays attached or a file is left.
 ///
 /// # Errors
 ///
-/// When a port is unknown, or a running daemon holds a link and `force` is not given; nothing was done
-/// then.
+/// When a port is unknown, or a running daemon holds a link without `force`; nothing is changed then.
 pub fn detach(
     pins: &Path,
     ports: &[String],
@@ -116,7 +115,7 @@ fn detach_one(directory: &Path, port: &str, force: bool) -> Result<Detached> {
         detached = true;
     }
     let link_id = link.as_ref().map(|link| link.id);
-    // Our own reference would keep it attached.
+    // This reference would keep it attached.
     drop(link);
     let left = pins::remove(directory)?;
     detached = detached || link_id.is_none_or(link::is_gone);

@@ -15,55 +15,48 @@ use weir_doctor::link as device;
 
 use super::link::{OpenLink, Process, Program};
 
-/// Names of the pins in a port's directory. The link is the first to go: with it, frames stop coming.
+/// Names of the pins in a port's directory. The link is removed first, which stops frames.
 pub const PIN_NAMES: [&str; 5] = ["link", "xsks", "settings", "traffic", "verdicts"];
 
-/// Pins of one port. Unreadable ones are absent and named in `problems`.
+/// Pins of one port. Unreadable ones are absent and listed in `problems`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PinnedPort {
-    /// The port.
     pub name: String,
-    /// The device; absent when it is in another network namespace than this process.
+    /// Device; absent if it is in another network namespace than this process.
     pub device: Option<String>,
-    /// Index of the device in its own network namespace; zero once the device is gone.
+    /// Index of the device in its network namespace; zero once the device is gone.
     pub ifindex: Option<u32>,
-    /// `native`, `generic` or `offloaded`; absent when the device is.
+    /// `native`, `generic` or `offloaded`; absent without a device.
     pub mode: Option<&'static str>,
     /// The link's id (`bpftool link show id`).
     pub link_id: Option<u32>,
-    /// The program.
     pub program: Option<Program>,
-    /// Processes that have the link open. None: a daemon left it behind.
+    /// Processes that have the link open; empty if a daemon left it behind.
     pub held_by: Vec<Process>,
     /// Treatment of frames whose queue has no socket: `pass` or `drop`.
     pub fallback: Option<&'static str>,
-    /// Frames by what became of them, summed over CPUs.
+    /// Frames by verdict, summed over CPUs.
     pub verdicts: BTreeMap<&'static str, u64>,
-    /// Frames seen, by class and priority, summed over CPUs; only what was seen.
+    /// Frames by class and priority, summed over CPUs; only values above zero.
     pub traffic: Vec<Traffic>,
     /// Unreadable pins.
     pub problems: Vec<String>,
 }
 
-/// Frames of one class and priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Traffic {
-    /// The class.
     pub class: &'static str,
-    /// The priority.
     pub priority: u32,
-    /// Frames.
     pub frames: u64,
-    /// Their bytes, without FCS.
+    /// Length in bytes, without FCS.
     pub bytes: u64,
 }
 
-/// Ports with pins in `pins`, by name. Directories that are not ours are left out.
+/// Returns the ports with pins in `pins`, by name. Ignores directories of others.
 ///
 /// # Errors
 ///
-/// When the directory cannot be read or is not in a BPF file system. Where there is none, nothing is
-/// pinned.
+/// When the directory cannot be read or is not in a BPF file system. A missing directory is no error.
 pub fn names(pins: &Path) -> Result<Vec<String>> {
     let named = || pins.display().to_string();
     let entries = match fs::read_dir(pins) {
@@ -86,7 +79,6 @@ pub fn names(pins: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads what is pinned for the port `name`.
 pub fn read(pins: &Path, name: &str) -> PinnedPort {
     let directory = pins.join(name);
     let mut port = PinnedPort {
@@ -105,8 +97,7 @@ pub fn read(pins: &Path, name: &str) -> PinnedPort {
     port
 }
 
-/// Removes a port's pins and its directory. Answers with what is in the way: files that are not pins of
-/// ours are left alone, and the directory with them.
+/// Removes a port's pins and its directory. Returns files that are not Weir's pins, which are kept with the directory.
 ///
 /// # Errors
 ///
@@ -133,8 +124,7 @@ pub fn remove(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(left)
 }
 
-/// Returns true for a directory with one of our pins, and for an empty one: a daemon was killed
-/// while it pinned.
+/// Returns true for a directory with one of Weir's pins, and for an empty one, as left by a daemon killed while it pinned.
 fn is_port(path: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(path) else {
         return false;
@@ -152,7 +142,7 @@ fn read_link(directory: &Path, port: &mut PinnedPort) -> Result<()> {
     if let Some(device) = device.transpose().context("querying the device")? {
         let device = device.unwrap_or_default();
         port.mode = device.mode_of(link.program_id);
-        // The same index in our namespace can be another device: ours runs the program.
+        // The same index in this namespace can be another device; the right one runs the program.
         port.device = port.mode.is_some().then_some(device.name);
     }
     Ok(())

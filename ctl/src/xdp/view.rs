@@ -3,7 +3,7 @@
 use super::pins::PinnedPort;
 use weir_output::{bytes, reasons, table, NONE};
 
-/// All ports, then what each one counted.
+/// Formats all ports, then their counters.
 pub fn ports(ports: &[PinnedPort]) -> String {
     if ports.is_empty() {
         return "nothing is pinned\n".to_owned();

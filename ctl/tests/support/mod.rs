@@ -1,4 +1,4 @@
-//! A daemon that answers from a table, and a way to run the program.
+//! A daemon that answers from a table, and a function to run the program.
 #![allow(dead_code)] // each test file uses its own part
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// No test waits longer than this for what must happen.
+/// Time limit of all waits in tests.
 pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Result of a finished run of the program.
@@ -30,31 +30,28 @@ impl From<Output> for Run {
     }
 }
 
-/// The program, in an environment without a switch of its own.
+/// Returns the program's command, in an environment that selects no switch.
 pub fn switchctl() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_switchctl"));
     command.env_remove("WEIR_SOCKET");
     command
 }
 
-/// Runs it with these arguments.
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Run {
     switchctl().args(arguments).output().unwrap().into()
 }
 
-/// One answer.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// HTTP status and body.
     Http(u16, String),
-    /// The connection is cut; others are taken still.
+    /// The connection is closed; others are still accepted.
     HangUp,
-    /// The daemon ends: its socket goes, and the connection is cut.
+    /// The daemon ends: it removes its socket and closes the connection.
     End,
 }
 
-/// Answers each path (query included) with what the table has, one answer after the other, the last one
-/// over and over.
+/// Answers each path (query included) from the table, one answer after the other; the last one repeats.
 pub struct FakeDaemon {
     directory: tempfile::TempDir,
     asked: Arc<Mutex<Vec<String>>>,
@@ -87,7 +84,7 @@ impl FakeDaemon {
         }
     }
 
-    /// One path with one good answer.
+    /// Creates a daemon with one path and one successful answer.
     pub fn good(path: &str, body: &str) -> Self {
         Self::new(&[(path, vec![Answer::Http(200, body.to_owned())])])
     }
@@ -107,12 +104,10 @@ impl FakeDaemon {
         command
     }
 
-    /// Methods and bodies of the requests so far.
     pub fn sent(&self) -> Vec<(String, String)> {
         self.sent.lock().unwrap().clone()
     }
 
-    /// Returns the requested paths so far.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
@@ -128,7 +123,7 @@ fn serve(
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     if reader.read_line(&mut first).is_err() || first.is_empty() {
-        return; // somebody looked whether anybody is here
+        return; // only a connection attempt
     }
     let mut line = String::new();
     let mut length = 0;
@@ -167,7 +162,7 @@ fn serve(
     }
 }
 
-/// The lines of a text that are marked with `|` in the source.
+/// Returns the lines of a text marked with `|` in the source.
 pub fn lines(text: &str) -> String {
     text.lines()
         .filter_map(|line| line.trim_start().strip_prefix('|'))

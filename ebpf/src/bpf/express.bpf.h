@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * The express path: a data frame that need not wait goes to its egress device at once, and the switch core never sees it.
- * docs/src/internals/express.md has the argument, and says why the words are read and written in this order.
+ * The express path: a data frame that need not queue goes to its egress device at once, bypassing the switch core.
+ * docs/src/internals/express.md explains the path, and the order in which the words are read and written.
  */
 #ifndef WEIR_EXPRESS_BPF_H
 #define WEIR_EXPRESS_BPF_H
@@ -9,10 +9,10 @@
 #include "lines.bpf.h"
 
 #define NANOS_SHIFT 32
-/* As often is a line booked that another CPU has just booked; then the frame goes to the core. */
+/* Attempts to book a line that another CPU has just booked; then the frame goes to the core. */
 #define BOOKINGS_MAX 4
 
-/* Set before the program is loaded: where it is not, the verifier leaves the path out. */
+/* Set before the program is loaded; otherwise the verifier removes the path. */
 const volatile __u8 weir_has_express = 0;
 
 struct {
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct weir_flow);
 } weir_flows SEC(".maps");
 
-/* The egress of a destination, whose six bytes are the first of the key. */
+/* Egress by destination, whose six bytes are the first of the key. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -47,7 +47,7 @@ struct {
 	__type(value, __u32);
 } weir_devices SEC(".maps");
 
-/* What took the path: as many times WEIR_PATHS as there are CPUs. A CPU has its own, so that it adds without others. */
+/* Express traffic: WEIR_PATHS entries for each CPU, which therefore needs no atomic operations. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -70,7 +70,7 @@ static __always_inline struct weir_flow *flow_of(__u8 port, __u8 priority)
 	return bpf_map_lookup_elem(&weir_flows, &index);
 }
 
-/* To be called before the frame can be seen by the core. */
+/* Must be called before the core can receive the frame. */
 static __always_inline void note_entered(__u8 port, __u8 priority)
 {
 	struct weir_flow *flow = flow_of(port, priority);
@@ -79,19 +79,19 @@ static __always_inline void note_entered(__u8 port, __u8 priority)
 		__sync_fetch_and_add(&flow->entered, 1);
 }
 
-/* The neighbour says something that may be a pause: the core opens the port again once it has heard it. */
+/* Possibly a pause from the neighbour: the core opens the port again once it has handled it. */
 static __always_inline void close_gate(__u32 port)
 {
 	struct weir_line *line = bpf_map_lookup_elem(&weir_lines, &port);
 
 	if (!line)
 		return;
-	/* First: an exchange that opens fails from here on. */
+	/* First: from here on an exchange that opens the gate fails. */
 	__sync_fetch_and_add(&line->gate, 1ULL << WEIR_GATE_SEEN_SHIFT);
 	__sync_fetch_and_and(&line->gate, ~WEIR_GATE_OPEN_MASK);
 }
 
-/* No earlier frame of the same ingress and priority is inside the switch. */
+/* True if no earlier frame of the same ingress and priority is inside the switch. */
 static __always_inline int is_alone(__u8 port, __u8 priority)
 {
 	struct weir_flow *flow = flow_of(port, priority);
@@ -100,11 +100,11 @@ static __always_inline int is_alone(__u8 port, __u8 priority)
 	if (!flow)
 		return 0;
 	finished = read_once(&flow->finished);
-	/* An atomic operation that gives a value is a full barrier: nothing that was read before it is read after it. */
+	/* An atomic operation that returns a value is a full barrier: earlier reads are not delayed past it. */
 	return __sync_fetch_and_add(&flow->entered, 0) == finished;
 }
 
-/* The line has time for a frame, and it is booked. */
+/* Books the line for a frame; true if it has time for it. */
 static __always_inline int book(struct weir_line *line, __u64 now, __u64 length)
 {
 	__u64 span = ((length + line->overhead_bytes) * line->nanos_per_byte) >> NANOS_SHIFT;
@@ -139,7 +139,7 @@ static __always_inline int is_running(const struct weir_mode *mode, __u64 now)
 	return mode->on && (__s64)(now - read_once(&mode->alive_nanos)) < (__s64)WEIR_EXPRESS_STALE_NANOS;
 }
 
-/* The action if the frame has taken the path, below zero if it is for the core. */
+/* Returns the action if the frame has taken the path, below zero if it is for the core. */
 static __always_inline int express(struct xdp_md *ctx, const struct weir_settings *settings,
 				   const struct parsed *parsed, __u8 priority)
 {
@@ -164,7 +164,7 @@ static __always_inline int express(struct xdp_md *ctx, const struct weir_setting
 		return -1;
 	if ((const void *)(eth + 1) > data_end)
 		return -1;
-	/* What the core would drop is the core's to count; a frame of several buffers, too. */
+	/* The core counts frames that it would drop, and takes frames of several buffers. */
 	if ((eth->h_source[0] | eth->h_dest[0]) & 1 || length > mode->length_max ||
 	    length != bpf_xdp_get_buff_len(ctx))
 		return -1;

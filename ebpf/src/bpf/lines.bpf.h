@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * The gates and lines of all egresses, by port: every program that opens, shuts or reads one shares this map.
+ * The gates and lines of all egresses, by port, shared by all programs that open, close or read one.
  */
 #ifndef WEIR_LINES_BPF_H
 #define WEIR_LINES_BPF_H

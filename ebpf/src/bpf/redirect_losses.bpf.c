@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Frames that took the express path and that the kernel then could not give their device: its ring is full, or it takes none any
- * more. The kernel tells nobody else of most of them. The egress is shut at once, so that few more are lost before the switch core has
- * seen it.
+ * Express frames that the kernel could not pass to their device: its ring is full, or it no longer accepts frames. The kernel
+ * reports most of them nowhere else. The egress is closed at once, so that few more are lost before the switch core notices.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -28,12 +27,12 @@ struct net_device {
 	possible_net_t nd_net;
 } __attribute__((preserve_access_index));
 
-/* The map weir_devices of this switch. */
+/* ID of this switch's map weir_devices. */
 const volatile __u32 weir_devices_id = 0;
-/* Set before the programs are loaded: some egress needs to know what its device has been given. */
+/* Set before the programs are loaded: some egress needs the number of frames passed to its device. */
 const volatile __u8 weir_counts_given = 0;
 
-/* The port of a device that frames are redirected to. */
+/* Returns the port of a device that frames are redirected to. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, WEIR_PORTS_MAX);
@@ -52,18 +51,18 @@ static __always_inline __u32 *port_of(const struct net_device *device)
 
 static __always_inline void note_lost(struct weir_line *line, __u64 count)
 {
-	/* First: who finds the egress shut finds why. */
+	/* First, so that a reader that finds the egress closed also finds the reason. */
 	__sync_fetch_and_add(&line->lost, count);
 	__sync_fetch_and_and(&line->gate, ~WEIR_GATE_OPEN_MASK);
 }
 
-/* Frames of an egress are no longer on their way. */
+/* Removes frames of an egress from those in flight. */
 static __always_inline void note_given(struct weir_line *line, __u64 count)
 {
 	__sync_fetch_and_add(&line->on_way, -count);
 }
 
-/* A device was given frames in bulk, and took some of them: they are in its ring. */
+/* Frames were passed to a device in bulk, and the accepted ones are in its ring. */
 SEC("tp_btf/xdp_devmap_xmit")
 int BPF_PROG(weir_given, const struct net_device *from, const struct net_device *to, int sent, int drops, int err)
 {
@@ -80,13 +79,13 @@ int BPF_PROG(weir_given, const struct net_device *from, const struct net_device 
 		return 0;
 	if (drops > 0)
 		note_lost(line, drops);
-	/* What others redirect to this device was never counted as on its way; ports have no programs but the switch's. */
+	/* Frames redirected here by other programs were never counted as in flight; ports have only the switch's programs. */
 	if (line->sure && port_of(from))
 		note_given(line, sent + drops);
 	return 0;
 }
 
-/* A frame could not even be queued for its device. */
+/* A frame could not be queued for its device. */
 SEC("tp_btf/xdp_redirect_err")
 int BPF_PROG(weir_refused, const struct net_device *from, const void *program, const void *target, int err, int map_type,
 	     __u32 map_id, __u32 index)

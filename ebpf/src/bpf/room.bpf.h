@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Whether a device surely takes a frame that is redirected to it: a veth's other end has one ring for all that comes to it, and the
- * kernel drops what finds it full. docs/src/internals/express.md has the argument ("Room in the ring").
+ * Check that a device certainly accepts a redirected frame: a veth's peer has one ring for all frames sent to it, and the
+ * kernel drops frames that find it full. docs/src/internals/express.md explains this ("Room in the ring").
  *
- * The ring is read where the kernel has it, so that whatever is in it counts, whoever put it there. All that is read lives for as
- * long as the poll does: the map holds the device, and the rest goes a grace period after it was last to be found.
+ * The kernel's own ring is read, so that all of its entries count, whoever added them. Everything that is read lives as long
+ * as the poll: the map holds the device, and the rest is freed a grace period after it was removed.
  */
 #ifndef WEIR_ROOM_BPF_H
 #define WEIR_ROOM_BPF_H
@@ -13,15 +13,15 @@
 
 #include "lines.bpf.h"
 
-/* Set before the program is loaded, as weir_has_express is. */
+/* Set before the program is loaded, like weir_has_express. */
 const volatile __u8 weir_has_room = 0;
-/* Entries that stay free, for frames that the host itself sends by the device between look and redirect. */
+/* Entries left free for frames that the host itself sends between check and redirect. */
 const volatile __u32 weir_room_spare = 48;
 
 /* NETDEV_ALIGN: what is a driver's own follows struct net_device. */
 #define NETDEV_ALIGN 32
 #define VLAN_HLEN 4
-/* More are never on their way. A number below zero, after one was given back that was never booked, is one above it. */
+/* Maximum number in flight. A negative number, after a release without a booking, exceeds it as well. */
 #define ON_WAY_MAX (1 << 16)
 
 struct list_head {
@@ -56,10 +56,10 @@ struct veth_priv {
 	struct veth_rq *rq;
 } __attribute__((preserve_access_index));
 
-/* Since Linux 6.2. A load by its result gives zero where nothing is mapped. */
+/* Since Linux 6.2. A load through its result returns zero if nothing is mapped. */
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak;
 
-/* The types of veth may be a module's, which the kernel casts to none: a pointer is read as that of a list. */
+/* The types of veth may be a module's, to which the kernel cannot cast: a pointer is read as that of a list. */
 static __always_inline void *pointer_at(const void *object, __u32 offset)
 {
 	const struct list_head *word = bpf_rdonly_cast(object + offset, bpf_core_type_id_kernel(struct list_head));
@@ -73,8 +73,8 @@ static __always_inline const void *private_of(const void *device)
 }
 
 /*
- * The entry `ahead` and a batch after the next one to be filled is empty. A ring is filled and emptied in order, but for a batch whose last entry
- * its consumer clears first: so all entries before that batch are empty, too.
+ * Checks that the entry `ahead` plus one batch after the next one to be filled is empty. A ring is filled and emptied in order, except that the
+ * consumer clears the last entry of a batch first, so all entries before that batch are empty as well.
  */
 static __always_inline int is_free(const void *queue, __u64 ahead)
 {
@@ -90,12 +90,12 @@ static __always_inline int is_free(const void *queue, __u64 ahead)
 	at += ahead;
 	if (at >= size)
 		at -= size;
-	/* After the producer's place was read: who fills the ring meanwhile is counted as on its way. */
+	/* After reading the producer's position: frames added since are counted as in flight. */
 	barrier();
 	return !pointer_at(entries, at * sizeof(*entries));
 }
 
-/* There is room for a frame of `length` bytes, the last of `on_way` that are on their way to the device of `egress`. */
+/* True if there is room for a frame of `length` bytes, the last of `on_way` in flight to the device of `egress`. */
 static __always_inline int has_room(__u32 egress, __u64 on_way, __u64 length)
 {
 	const void *value, *own, *other, *queue;
@@ -113,7 +113,7 @@ static __always_inline int has_room(__u32 egress, __u64 on_way, __u64 length)
 	if (!other || pointer_at(private_of(other), bpf_core_field_offset(struct veth_priv, peer)) != own)
 		return 0;
 	peer = bpf_rdonly_cast(other, bpf_core_type_id_kernel(struct net_device));
-	/* One that is longer takes those behind it along as the kernel drops it. */
+	/* When the kernel drops a longer frame, it drops the ones behind it as well. */
 	if (peer->real_num_rx_queues != 1 || length > (__u64)peer->mtu + peer->hard_header_len + VLAN_HLEN)
 		return 0;
 	queue = pointer_at(private_of(other), bpf_core_field_offset(struct veth_priv, rq));
@@ -123,9 +123,9 @@ static __always_inline int has_room(__u32 egress, __u64 on_way, __u64 length)
 }
 
 /*
- * Books a place in the ring of `egress` for a frame, which is to be given back once the device has the frame or it goes another way.
- * The place is booked before anything is read: whoever looks later counts it, and the core, which shuts the gate and then looks whether any
- * frame is on its way, finds this one unless this finds the gate shut.
+ * Books a place in the ring of `egress` for a frame; it must be released once the device has the frame or it is not sent there.
+ * The place is booked before anything is read, so later checks count it. The core closes the gate and then checks for frames in
+ * flight: it finds this one, unless this program finds the gate closed.
  */
 static __always_inline int take_place(struct weir_line *line, __u32 egress, __u64 bit, __u64 length)
 {

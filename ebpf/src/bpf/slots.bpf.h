@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Slots of a queue's RX ring that are kept for frames with a credit: all other frames share the rest.
- * docs/src/internals/design/credits-rings.md has the argument.
+ * Slots of a queue's RX ring reserved for frames with a credit; all other frames share the rest.
+ * docs/src/internals/design/credits-rings.md explains why this suffices.
  */
 #ifndef WEIR_SLOTS_BPF_H
 #define WEIR_SLOTS_BPF_H
@@ -11,7 +11,7 @@
 /* Entries are only contended if a queue's context moves to another CPU. */
 #define ENTRIES_MAX 4
 
-/* Set before the program is loaded: without it the verifier leaves the accounting out. */
+/* Set before the program is loaded; otherwise the verifier removes the accounting. */
 const volatile __u8 weir_has_slots = 0;
 
 struct {
@@ -22,7 +22,7 @@ struct {
 	__type(value, struct weir_slots);
 } weir_slots SEC(".maps");
 
-/* Frames of these priorities have a credit. */
+/* Priorities whose frames have a credit. */
 static __always_inline int has_credit(const struct weir_slots *slots, __u8 class, __u8 priority)
 {
 	return class == WEIR_CLASS_DATA && (*(const volatile __u64 *)&slots->credited & (1ULL << priority));
@@ -36,8 +36,8 @@ static __always_inline __u64 slots_kept(const struct weir_slots *slots, __u8 cla
 }
 
 /*
- * Takes slots for a frame without a credit; zero if none are left. `entered` only grows: no frame is counted that does not go to the
- * socket, so that the loop can tell which slots are free again.
+ * Takes slots for a frame without a credit; returns zero if none are left. `entered` only grows and counts only frames for the
+ * socket, so that the loop can determine which slots are free again.
  */
 static __always_inline int take_slots(struct weir_slots *slots, __u64 kept, __u64 length)
 {
@@ -58,7 +58,7 @@ static __always_inline int take_slots(struct weir_slots *slots, __u64 kept, __u6
 }
 
 /*
- * Lets a frame into the ring: above zero with a credit, zero without one, below zero if it has no slot. `begun` is counted first: once the
+ * Admits a frame to the ring: above zero with a credit, zero without one, below zero if it has no slot. `begun` is counted first: once the
  * socket has as many frames as have begun, all slots in `entered` have been seen.
  */
 static __always_inline int enter_ring(struct weir_slots *slots, __u8 class, __u8 priority, __u64 length)

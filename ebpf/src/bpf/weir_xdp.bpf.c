@@ -2,14 +2,14 @@
 /*
  * Weir's XDP program, one instance for each port.
  *
- * A frame's way: its Ethernet header and up to two VLAN tags say what it is (data, MAC control, LLDP,
- * CLCM); its PCP, else its DSCP, else the port's default give its priority; addresses, protocol and ports
- * give its flow hash. It is counted per class and priority, gets a struct weir_meta in front of its
- * first byte, and goes to the AF_XDP socket of the queue that it came in by. Where no socket is, the port's
- * fallback says whether the kernel gets it or nobody does. A switch's LLDP goes to the kernel always: its
- * control plane hears it there by a packet socket, as does any other LLDP agent of the host.
+ * Path of a frame: its Ethernet header and up to two VLAN tags determine its class (data, MAC control, LLDP,
+ * CLCM). Its PCP, else its DSCP, else the port's default determines its priority. Addresses, protocol and ports
+ * determine its flow hash. The frame is counted per class and priority, gets a struct weir_meta in front of its
+ * first byte, and goes to the AF_XDP socket of its receive queue. Without a socket, the port's fallback
+ * either passes it to the kernel or drops it. A switch's LLDP always goes to the kernel, where its control
+ * plane receives it through a packet socket, like any other LLDP agent of the host.
  *
- * Truncated headers are no reason to drop: what cannot be read is not used. The switch decides.
+ * Truncated headers are no reason to drop: unreadable fields are not used. The switch decides.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -67,7 +67,7 @@ struct {
 	__type(value, __u64);
 } weir_verdicts SEC(".maps");
 
-/* By queue: the last buffer was a part of a frame that goes on. A queue's buffers come one after the other. */
+/* By queue: set if the last buffer was a part of a frame that continues. A queue's buffers arrive in order. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, WEIR_QUEUES_MAX);
@@ -75,7 +75,7 @@ struct {
 	__type(value, __u32);
 } weir_goes_on SEC(".maps");
 
-/* What the headers say. */
+/* Contents of the headers. */
 struct parsed {
 	__u32 flow_hash;
 	__u16 vlan_tci;
@@ -217,7 +217,7 @@ static __always_inline void parse(struct parsed *out, const void *data, const vo
 		parse_ipv6(out, next, data_end);
 		break;
 	}
-	/* Control protocols are never tagged (802.3 Annex 31A, 802.1AB 7.1): what is tagged is data. */
+	/* Control protocols are never tagged (802.3 Annex 31A, 802.1AB 7.1), so tagged frames are data. */
 	if (out->flags & WEIR_META_TAGGED)
 		out->class = WEIR_CLASS_DATA;
 }
@@ -267,8 +267,8 @@ static __always_inline void count_traffic(__u8 class, __u8 priority, __u64 bytes
 }
 
 /*
- * Some drivers hand over every buffer of a long frame as a frame of its own; its sender wrote the headers of the second.
- * A buffer that is full is a part, and so is what follows it, whatever they look like.
+ * Some drivers deliver every buffer of a long frame as a separate frame, so that a sender could forge headers in the second.
+ * A full buffer is a part, and so is the next one, whatever they look like.
  */
 static __always_inline int is_cut(const struct weir_settings *settings, __u32 queue, __u64 length)
 {
@@ -286,7 +286,7 @@ static __always_inline int is_cut(const struct weir_settings *settings, __u32 qu
 #include "express.bpf.h"
 #include "slots.bpf.h"
 
-/* The kernel asks the driver. Only a program that is bound to its device may. */
+/* The kernel calls the driver. Permitted only to a program bound to its device. */
 extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *timestamp) __ksym __weak;
 
 static __always_inline int forward(struct xdp_md *ctx, int is_bound)
@@ -379,7 +379,7 @@ static __always_inline int forward(struct xdp_md *ctx, int is_bound)
 	count_verdict(WEIR_VERDICT_REDIRECTED);
 	if (weir_has_express && parsed.class == WEIR_CLASS_DATA)
 		note_entered(settings->port, priority);
-	/* The socket may go between the look-up and here: the flag's action is the port's fallback. */
+	/* The socket may be closed since the look-up: the flag's action is the port's fallback. */
 	action = bpf_redirect_map(&weir_xsks, queue,
 				  settings->fallback == WEIR_FALLBACK_PASS ? XDP_PASS : XDP_DROP);
 	if (weir_has_slots && slots && action != XDP_REDIRECT)
@@ -387,19 +387,19 @@ static __always_inline int forward(struct xdp_md *ctx, int is_bound)
 	return action;
 }
 
-/* A frame may be longer than the first buffer: the headers are in that. */
+/* A frame may be longer than the first buffer, which contains the headers. */
 SEC("xdp.frags")
 int weir_xdp(struct xdp_md *ctx)
 {
 	return forward(ctx, 0);
 }
 
-/* The same for a port with hardware-time: it is loaded for its device alone, and asks when the device received each frame. */
+/* The same for a port with hardware-time: loaded for a single device, it reads the device's arrival time of each frame. */
 SEC("xdp.frags")
 int weir_xdp_bound(struct xdp_md *ctx)
 {
 	return forward(ctx, 1);
 }
 
-/* Helpers that are GPL-only are not used; the kernel wants to know the licence all the same. */
+/* No GPL-only helpers are used, but the kernel requires a licence. */
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

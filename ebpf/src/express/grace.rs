@@ -1,4 +1,4 @@
-//! Until programs that run now have ended.
+//! Waits until running programs have ended.
 
 use std::io;
 
@@ -7,14 +7,14 @@ use nix::libc;
 /// `MEMBARRIER_CMD_GLOBAL` of linux/membarrier.h.
 const GLOBAL: libc::c_int = 1;
 
-/// Returns once no CPU is in a poll that it was in at the call: frames that a program had handled
-/// before have left as well. It takes some milliseconds.
+/// Returns once every poll in progress at the call has ended, so that frames handled by programs before have been sent.
+/// Takes some milliseconds.
 ///
-/// membarrier(2) waits for an RCU grace period, and a poll is a read-side section of RCU.
+/// membarrier(2) waits for an RCU grace period, and a poll is an RCU read-side section.
 ///
 /// # Errors
 ///
-/// When the kernel does not support it: CPUs run without a tick (`nohz_full`).
+/// When the kernel does not support it, because CPUs run without a tick (`nohz_full`).
 pub fn grace_period() -> io::Result<()> {
     // SAFETY: a system call that takes numbers.
     match unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) } {

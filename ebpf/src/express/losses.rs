@@ -13,7 +13,7 @@ use super::ExpressMaps;
 use crate::error::{map_error, EbpfError};
 use crate::kernel::refusal::VerifierLog;
 
-/// Description of the programs in messages.
+/// Name of the programs in messages.
 const NAME: &str = "the programs that count losses of the express path";
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -21,7 +21,7 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/redirect_losses.skel.rs"));
 }
 
-/// Two programs at tracepoints of the kernel that count such frames and shut their egress, for as long as this lives.
+/// Two programs at kernel tracepoints that count such frames and close their egress, for as long as this value lives.
 #[derive(Debug)]
 pub struct RedirectLosses {
     egresses: MapHandle,
@@ -30,7 +30,7 @@ pub struct RedirectLosses {
 }
 
 impl RedirectLosses {
-    /// Counts losses on the way to [watched](Self::watch) devices, into the words of `maps`.
+    /// Counts losses on the way to [watched](Self::watch) devices, in the words of `maps`.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl RedirectLosses {
             VerifierLog::of(NAME, &open.progs.weir_refused),
         ];
         let loaded = open.load().map_err(|error| {
-            // The one that is loaded first has no log if it was taken.
+            // The program loaded first has no log if it was accepted.
             let explained = logs.iter().map(|log| log.explain(&error));
             explained
                 .max_by_key(|error| matches!(error, EbpfError::Refused { .. }))
@@ -71,7 +71,7 @@ impl RedirectLosses {
         })
     }
 
-    /// Frames lost on the way to this device of the thread's network namespace are `port`'s.
+    /// Counts frames lost on the way to this device of the thread's network namespace for `port`.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The maps and words of the express path, which the programs of all ports share with the switch core. The argument is in
-//! the book (`docs/src/internals/express.md`): who writes which word, in which order, and why.
+//! The maps and words of the express path, which the programs of all ports share with the switch core.
+//! `docs/src/internals/express.md` explains who writes each word, in which order, and why.
 
 mod grace;
 mod losses;
@@ -20,7 +20,7 @@ pub use room::can_look_for_room;
 pub use words::ExpressWords;
 pub(crate) use words::Region;
 
-/// The maps. They live for as long as a program or this does.
+/// The maps. They live as long as a program or this value.
 #[derive(Debug)]
 pub struct ExpressMaps {
     mode: MapHandle,
@@ -29,33 +29,34 @@ pub struct ExpressMaps {
     paths: MapHandle,
     routes: MapHandle,
     devices: MapHandle,
-    /// Programs check for room in the device's ring, and leave this many of its entries free.
+    /// If set, programs check for room in the device's ring, and leave this many of its entries free.
     pub(crate) spare: Option<u32>,
 }
 
 /// Shaper settings of an egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Bits a second, above zero.
+    /// Rate in bits per second, above zero.
     pub rate: u64,
-    /// Time's worth of frames that may go back to back after an idle span.
+    /// Burst after an idle time, in nanoseconds at the rate.
     pub burst_nanos: u64,
     /// Bytes between two frames.
     pub overhead_bytes: u64,
-    /// A frame passes only if its device surely has room for it: a veth with one receive queue at its other end.
+    /// True if a frame passes only when its device certainly has room, which requires a veth with one receive queue at its
+    /// peer.
     pub is_sure: bool,
 }
 
-/// Entries of a device's ring that stay free for what the host itself sends by the device between a program's look and the kernel's
+/// Entries of a device's ring left free for frames that the host itself sends between a program's check and the kernel's
 /// redirect.
 pub const SPARE: u32 = 48;
 
 impl ExpressMaps {
-    /// Makes the maps: the path is off, every egress shut, no route known.
+    /// Creates the maps: the path is off, every egress closed, and there is no route.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Map`] when the kernel refuses.
+    /// [`EbpfError::Map`].
     pub fn new() -> Result<Self, EbpfError> {
         let words = |name, size: usize, count| {
             create(
@@ -87,15 +88,14 @@ impl ExpressMaps {
         })
     }
 
-    /// Programs that are loaded from here on know how to look for room in a device's ring, for egresses that are
-    /// [sure](Line::is_sure), and leave `spare` of its entries free: [`SPARE`] unless a test wants another number. What is loaded without
-    /// hands all frames for such egresses to the core. It is for programs in native mode alone: the kernel does not say what became of
-    /// frames that were redirected in generic mode.
+    /// Makes programs loaded after this call check for room in a device's ring, for egresses that are [sure](Line::is_sure),
+    /// and leave `spare` of its entries free; [`SPARE`] except in tests. Programs loaded without it pass all frames for such
+    /// egresses to the core. For native mode only: the kernel does not report the fate of frames redirected in generic mode.
     pub fn look_for_room(&mut self, spare: u32) {
         self.spare = Some(spare);
     }
 
-    /// Makes a program that is about to be loaded use the `shared` maps, or work without.
+    /// Makes a program that is about to be loaded use the `shared` maps, or work without them.
     pub(crate) fn prepare(
         shared: Option<&Self>,
         words: [&mut OpenMapMut<'_>; 6],
@@ -117,11 +117,11 @@ impl ExpressMaps {
         both.try_for_each(|(map, shared)| map.reuse_fd(shared.as_fd()))
     }
 
-    /// Frames that go to `port` leave by this device.
+    /// Sets the device that sends frames for `port`.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Map`], also for a device that takes no redirected frames.
+    /// [`EbpfError::Map`], also for a device that does not accept redirected frames.
     pub fn set_device(&self, port: u8, ifindex: u32) -> Result<(), EbpfError> {
         let key = u32::from(port).to_ne_bytes();
         self.devices
@@ -129,7 +129,7 @@ impl ExpressMaps {
             .map_err(map_error("weir_devices"))
     }
 
-    /// No frame leaves by `port`'s device any more.
+    /// Stops sending frames to `port`'s device.
     ///
     /// # Errors
     ///
@@ -142,11 +142,11 @@ impl ExpressMaps {
         )
     }
 
-    /// All frames for `destination` leave by `egress`.
+    /// Sets the egress of all frames for `destination`.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Map`], also when there are too many.
+    /// [`EbpfError::Map`], also when there are too many routes.
     pub fn set_route(&self, destination: [u8; 6], egress: u8) -> Result<(), EbpfError> {
         let value = u32::from(egress).to_ne_bytes();
         self.routes
@@ -154,7 +154,7 @@ impl ExpressMaps {
             .map_err(map_error("weir_routes"))
     }
 
-    /// Frames for `destination` are the core's again.
+    /// Leaves frames for `destination` to the core.
     ///
     /// # Errors
     ///
@@ -163,11 +163,11 @@ impl ExpressMaps {
         forget(&self.routes, "weir_routes", &route_key(destination))
     }
 
-    /// The words, in this process's memory.
+    /// Maps the words into this process's memory.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Map`] when they cannot be mapped.
+    /// [`EbpfError::Map`].
     pub fn words(&self) -> Result<ExpressWords, EbpfError> {
         Ok(ExpressWords {
             mode: Region::map(&self.mode, "weir_mode")?,

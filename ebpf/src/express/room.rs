@@ -5,15 +5,16 @@ use std::path::Path;
 use libbpf_rs::btf::types::{Func, Struct};
 use libbpf_rs::btf::Btf;
 
-/// Reads through a pointer to kernel memory by ordinary loads: Linux 6.2 and later.
+/// Kernel function that lets programs read kernel memory by ordinary loads: Linux 6.2 and later.
 const READS: &str = "bpf_rdonly_cast";
-/// Symbol that leads from a veth to its other end's ring.
+/// Symbol that leads from a veth to its peer's ring.
 const LEADS: &str = "veth_priv";
-/// The types of the driver, if it is a module.
+/// BTF of the driver, if it is a module.
 const MODULE: &str = "/sys/kernel/btf/veth";
 
-/// Programs that [look for room](super::ExpressMaps::look_for_room) find it here. Otherwise they hand all frames for egresses that are
-/// [sure](super::Line::is_sure) to the core. It is asked when a veth is there: its driver may be a module.
+/// Returns true if the kernel supports programs that [check for room](super::ExpressMaps::look_for_room); otherwise they
+/// pass all frames for egresses that are [sure](super::Line::is_sure) to the core. Call it when a veth exists, since its
+/// driver may be a module.
 #[must_use]
 pub fn can_look_for_room() -> bool {
     let Ok(kernel) = Btf::from_vmlinux() else {

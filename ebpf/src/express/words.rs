@@ -13,7 +13,7 @@ use super::Line;
 use crate::counters::Traffic;
 use crate::error::{map_error, EbpfError};
 
-/// The words that programs and the core write and read while frames pass.
+/// Words that programs and the core read and write while frames pass.
 #[derive(Debug)]
 pub struct ExpressWords {
     pub(super) mode: Region,
@@ -22,7 +22,7 @@ pub struct ExpressWords {
     pub(super) paths: Region,
 }
 
-// Places of the words, in words: see weir_abi.h.
+// Offsets in words; see weir_abi.h.
 const ON: usize = 0;
 const ALIVE: usize = 1;
 const LENGTH_MAX: usize = 2;
@@ -40,7 +40,7 @@ const FINISHED: usize = 8;
 const TRAFFIC: usize = size_of::<abi::weir_traffic>() / 8;
 
 impl ExpressWords {
-    /// Frames up to `length_max` bytes may take the path.
+    /// Lets frames of up to `length_max` bytes take the path.
     pub fn switch_on(&self, length_max: u64) {
         self.mode
             .word(LENGTH_MAX)
@@ -48,12 +48,12 @@ impl ExpressWords {
         self.mode.word(ON).store(1, Ordering::Release);
     }
 
-    /// No frame takes the path, but for those whose program has looked already: they have left a grace period later.
+    /// Keeps frames from the path. Frames whose program has already checked are sent within a grace period.
     pub fn switch_off(&self) {
         self.mode.word(ON).store(0, Ordering::Release);
     }
 
-    /// The core runs. Programs without this sign for 50 ms treat the path as off.
+    /// Records that the core runs. Programs treat the path as off 50 ms after the last call.
     pub fn beat(&self, now_nanos: u64) {
         self.mode.word(ALIVE).store(now_nanos, Ordering::Relaxed);
     }
@@ -69,14 +69,14 @@ impl ExpressWords {
         set(SURE, line.is_sure.into());
     }
 
-    /// The gate of an egress, to be read before it is found out whether it may be [opened](Self::open).
+    /// Returns the gate of an egress. Read it before checking if the egress may be [opened](Self::open).
     pub fn gate(&self, port: u8) -> u64 {
         self.lines
             .word(usize::from(port) * LINE)
             .load(Ordering::Acquire)
     }
 
-    /// MAC control frames that its program has seen, of a [`gate`](Self::gate).
+    /// Returns the number of MAC control frames that its program has seen, from a [`gate`](Self::gate).
     pub const fn seen(gate: u64) -> u32 {
         (gate >> abi::WEIR_GATE_SEEN_SHIFT) as u32
     }
@@ -86,7 +86,7 @@ impl ExpressWords {
         gate & GATE_OPEN != 0
     }
 
-    /// Opens an egress for `priorities`, one bit for each, unless something has happened since its gate was `gate`.
+    /// Opens an egress for `priorities`, one bit for each, unless its gate has changed from `gate`.
     pub fn open(&self, port: u8, gate: u64, priorities: u8) -> bool {
         let new = gate & !GATE_OPEN | u64::from(priorities);
         self.lines
@@ -95,44 +95,45 @@ impl ExpressWords {
             .is_ok()
     }
 
-    /// Shuts an egress for all priorities; true when any was open.
+    /// Closes an egress for all priorities; returns true if any was open.
     pub fn close(&self, port: u8) -> bool {
         let gate = self.lines.word(usize::from(port) * LINE);
         Self::is_open(gate.fetch_and(!GATE_OPEN, Ordering::AcqRel))
     }
 
-    /// When the line of an egress has sent what it was given, in nanoseconds.
+    /// Returns the time at which the line of an egress has sent its frames, in nanoseconds.
     pub fn free_at(&self, port: u8) -> u64 {
         self.lines
             .word(usize::from(port) * LINE + FREE_AT)
             .load(Ordering::Acquire)
     }
 
-    /// The line of an egress is busy at least until then.
+    /// Marks the line of an egress as busy until at least this time.
     pub fn occupy(&self, port: u8, until_nanos: u64) {
         self.lines
             .word(usize::from(port) * LINE + FREE_AT)
             .fetch_max(until_nanos, Ordering::AcqRel);
     }
 
-    /// Frames that the kernel could not give this egress's device, since the maps were made.
+    /// Returns the number of frames that the kernel could not pass to this egress's device, since the maps were created.
     pub fn lost(&self, port: u8) -> u64 {
         self.lines
             .word(usize::from(port) * LINE + LOST)
             .load(Ordering::Acquire)
     }
 
-    /// Frames that programs have let pass to this egress and that its device has not been given yet, where it is [sure](Line::is_sure).
-    /// Once the egress is [shut](Self::close) the number only falls, within the polls that run.
+    /// Returns the number of frames that programs have forwarded to this egress and its device has not yet received, if it
+    /// is [sure](Line::is_sure). Once the egress is [closed](Self::close) the number only falls, within the running polls.
     pub fn on_way(&self, port: u8) -> u64 {
-        // After the gate was shut: a program that still finds it open is in the number.
+        // After closing the gate: programs that still found it open are counted.
         fence(Ordering::SeqCst);
         self.lines
             .word(usize::from(port) * LINE + ON_WAY)
             .load(Ordering::Acquire)
     }
 
-    /// Frames for this egress that went to the core since its device had no room for them, or since it was shut that very moment.
+    /// Returns the number of frames for this egress that went to the core because its device had no room, or because it was
+    /// closed at that moment.
     pub fn no_room(&self, port: u8) -> u64 {
         self.lines
             .word(usize::from(port) * LINE + NO_ROOM)
@@ -159,28 +160,28 @@ impl ExpressWords {
         sum
     }
 
-    /// Frames of (ingress, priority) that were handed to the core.
+    /// Returns the number of frames of (ingress, priority) passed to the core.
     pub fn entered(&self, ingress: u8, priority: u8) -> u64 {
         self.flows
             .word(flow(ingress, priority))
             .load(Ordering::Acquire)
     }
 
-    /// One more was, by no program.
+    /// Counts one more frame, which no program has passed on.
     pub fn enter(&self, ingress: u8, priority: u8) {
         self.flows
             .word(flow(ingress, priority))
             .fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Of those, how many are no longer inside.
+    /// Returns the number of these frames that are no longer inside.
     pub fn finished(&self, ingress: u8, priority: u8) -> u64 {
         self.flows
             .word(flow(ingress, priority) + FINISHED)
             .load(Ordering::Acquire)
     }
 
-    /// `count` more are not, and will not be seen again: their device has sent them, or they were dropped. For one thread alone.
+    /// Removes `count` frames from those inside: their device has sent them, or they were dropped. For one thread only.
     pub fn finish(&self, ingress: u8, priority: u8, count: u64) {
         let finished = self.flows.word(flow(ingress, priority) + FINISHED);
         let known = finished.load(Ordering::Relaxed);
@@ -204,8 +205,8 @@ pub(crate) struct Region {
     words: usize,
 }
 
-// SAFETY: the memory belongs to this alone until it is dropped, and everybody, the kernel's programs too, uses its words by
-// atomic operations.
+// SAFETY: this value owns the mapping until it is dropped, and all users, including the kernel's programs, access its words
+// by atomic operations.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -215,7 +216,7 @@ impl Region {
         let length = map.value_size() as usize * map.max_entries() as usize;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let fd = map.as_fd().as_raw_fd();
-        // SAFETY: a new mapping, wherever the kernel wants it, of a map that was made for this and is as long.
+        // SAFETY: a new mapping, at an address chosen by the kernel, of a map of this length.
         let begin = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -237,11 +238,10 @@ impl Region {
         })
     }
 
-    /// Returns the word with this number, which is below their count: ports and priorities are a
-    /// byte's.
+    /// Returns the word at this index, which is below their number since ports and priorities fit into a byte.
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at < self.words, "word {at} of {}", self.words);
-        // SAFETY: the index is within the mapping, which begins at a page and lives as long as `self`; any bytes are an
+        // SAFETY: the index is within the mapping, which begins at a page and lives as long as `self`; any bytes are a valid
         // integer.
         unsafe { self.begin.add(at.min(self.words - 1)).as_ref() }
     }
@@ -249,7 +249,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this one's, and nobody has a reference to its words any more.
+        // SAFETY: this value owns the mapping, and no reference to its words is left.
         unsafe {
             libc::munmap(
                 self.begin.as_ptr().cast(),

@@ -1,4 +1,4 @@
-//! XDP on a device, as the kernel reports it.
+//! XDP on a device, as reported by the kernel.
 
 use std::sync::OnceLock;
 
@@ -8,13 +8,13 @@ use libbpf_rs::libbpf_sys;
 
 use crate::program::AttachedMode;
 
-/// Returns whether a device takes frames that programs redirect to it, now: a veth does while its other end has NAPI. `None` where the
-/// kernel does not report it: before Linux 6.3 devices have no XDP features.
+/// Returns true if a device now accepts frames that programs redirect to it; a veth does while its peer has NAPI. `None` if
+/// the kernel does not report it: before Linux 6.3 devices have no XDP features.
 pub fn takes_redirected(ifindex: u32) -> Option<bool> {
     // NETDEV_XDP_ACT_NDO_XMIT of linux/netdev.h.
     const NDO_XMIT: u64 = 1 << 2;
     static REPORTED: OnceLock<bool> = OnceLock::new();
-    // libbpf gives zero where the kernel reports none.
+    // libbpf returns zero if the kernel reports none.
     let is_reported = || {
         let kernel = Btf::from_vmlinux();
         kernel.is_ok_and(|types| {
@@ -41,7 +41,7 @@ fn query(ifindex: u32) -> Option<libbpf_sys::bpf_xdp_query_opts> {
         sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as _,
         ..Default::default()
     };
-    // SAFETY: the options live through the call and say their own size.
+    // SAFETY: the options outlive the call and contain their own size.
     let result = unsafe { libbpf_sys::bpf_xdp_query(ifindex as i32, 0, &raw mut options) };
     (result == 0).then_some(options)
 }

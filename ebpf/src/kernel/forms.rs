@@ -1,4 +1,4 @@
-//! Every form of the program, loaded once to see whether this kernel takes it.
+//! Every form of the program, loaded once to check that this kernel accepts it.
 
 use crate::express::{ExpressMaps, RedirectLosses, SPARE};
 use crate::program::{Extras, PortProgram};
@@ -14,7 +14,7 @@ pub enum Form {
     Express,
     /// Like `Express`, for lossless classes: the program checks for room in a veth's ring.
     ExpressWithRoom,
-    /// The XDP program that keeps slots of the RX ring for frames with a credit.
+    /// The XDP program that reserves slots of the RX ring for frames with a credit.
     Slots,
     /// All of these at once.
     Whole,
@@ -30,7 +30,7 @@ impl Form {
         Self::Whole,
     ];
 
-    /// The name in JSON and messages.
+    /// Returns the name in JSON and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",

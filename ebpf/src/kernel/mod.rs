@@ -1,4 +1,4 @@
-//! Abilities of the running kernel: forms of the program that it loads, reasons of a refusal, XDP features of devices.
+//! Capabilities of the running kernel: forms of the program that it loads, reasons for a refusal, XDP features of devices.
 
 pub(crate) mod device;
 pub(crate) mod forms;

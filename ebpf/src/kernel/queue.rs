@@ -1,7 +1,8 @@
-//! Queues of devices that another socket has for a moment still.
+//! Device queues that another socket still holds for a moment.
 //!
-//! The kernel releases the queues of an AF_XDP socket some time after its last descriptor is closed: after a grace period, and after
-//! every frame that the socket has sent is freed. Until then bind(2) fails with EBUSY. [`open`] is how all sockets of Weir are bound.
+//! The kernel releases the queues of an AF_XDP socket some time after its last descriptor is closed: after a grace period,
+//! and after every frame that the socket has sent is freed. Until then bind(2) fails with EBUSY. Weir binds all sockets
+//! through [`open`].
 
 use std::error::Error;
 use std::io;
@@ -9,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-/// Time that [`open`] waits if nothing is known about the other socket. On an idle machine queues
-/// are free after 0.02 to 0.4 s; an emulated one took longer than 2 s.
+/// Time that [`open`] waits if nothing is known about the other socket. On an idle machine queues are free after 0.02 to 0.4
+/// s; on an emulated one it took longer than 2 s.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-/// Time limit if the other socket was of a switch that has just ended.
+/// Time limit if the other socket belonged to a switch that has just ended.
 pub const PATIENCE_AFTER_ANOTHER: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(1);
 /// A longer wait is logged.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// Calls `bind` until the queue of `device` is free, at most for `patience`. The caller holds no other device that the other socket's owner
-/// could wait for.
+/// Calls `bind` until the queue of `device` is free, for at most `patience`. To prevent a deadlock, the caller must not hold
+/// a device that the other socket's owner waits for.
 ///
 /// # Errors
 ///
-/// The last error of `bind`: at once if it is not EBUSY.
+/// The last error of `bind`; errors other than EBUSY are returned at once.
 pub fn open<T, E: Error + 'static>(
     device: &str,
     patience: Duration,
@@ -49,7 +50,7 @@ fn is_busy(error: &(dyn Error + 'static)) -> bool {
     code(error) == Some(Errno::EBUSY)
 }
 
-/// The error number that the kernel gave.
+/// Returns the error number of the kernel, if any.
 pub fn code(error: &(dyn Error + 'static)) -> Option<Errno> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_becomes_free_is_had() {
+    fn a_queue_that_becomes_free_is_taken() {
         let mut tries = 0;
         let opened = open("p1", PATIENCE, || {
             tries += 1;

@@ -1,4 +1,4 @@
-//! Loads programs into the kernel and keeps the verifier's words about one that it refuses.
+//! Loads programs into the kernel and extracts the reason from the verifier's log of a refused one.
 
 use std::sync::Once;
 
@@ -7,25 +7,25 @@ use libbpf_rs::{AsRawLibbpf, OpenProgramMut, PrintLevel};
 
 use crate::error::EbpfError;
 
-/// Kernels before 6.4 write the beginning of a log into a buffer that is too small, and later ones its end. Kernels before 5.2 take no
-/// larger buffer.
+/// Maximum log size in bytes. Kernels before 6.4 write the beginning of a log into a buffer that is too small, later ones
+/// its end. Kernels before 5.2 refuse a larger buffer.
 const LOG_BYTES_MAX: usize = (16 << 20) - 1;
-/// Lines of the log that contain the reason.
+/// Number of log lines that contain the reason.
 const LINES: usize = 2;
 
-/// The verifier's log of one program. Its memory is the kernel's until the object is loaded, and untouched unless the load fails.
+/// The verifier's log of one program. The kernel uses its memory until the object is loaded, and writes to it only if the
+/// load fails.
 pub(crate) struct VerifierLog {
     program: &'static str,
     buffer: Vec<u8>,
 }
 
 impl VerifierLog {
-    /// Makes the verifier write its log here if it refuses `program`, `name` in messages. libbpf
-    /// then prints nothing of it.
+    /// Makes the verifier write its log here if it refuses `program`, which messages call `name`. libbpf then prints no log.
     pub(crate) fn of(name: &'static str, program: &OpenProgramMut<'_>) -> Self {
         print_to_tracing();
         let mut buffer = vec![0; LOG_BYTES_MAX];
-        // SAFETY: the program is open, and `self` keeps the buffer at its place until after the load.
+        // SAFETY: the program is open, and `self` keeps the buffer in place until after the load.
         let result = unsafe {
             libbpf_sys::bpf_program__set_log_buf(
                 program.as_libbpf_object().as_ptr(),
@@ -72,7 +72,7 @@ pub(crate) fn release() -> String {
     release.map_or_else(|_| "?".to_owned(), |release| release.trim().to_owned())
 }
 
-/// Sends the messages of libbpf to the program's log: errors repeat them in fewer words.
+/// Sends the messages of libbpf to the program's log at a low level, since errors repeat them in fewer words.
 fn print_to_tracing() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! Two veth pairs in a network namespace of the test's own, and the programs between them.
+//! Two veth pairs in the test's own network namespace, and the programs between them.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
@@ -45,7 +45,7 @@ pub(super) struct Wire(OwnedFd);
 impl Wire {
     pub(super) fn new(device: &str) -> Self {
         let protocol = (libc::ETH_P_ALL as u16).to_be();
-        // SAFETY: a plain system call; the descriptor is nobody else's.
+        // SAFETY: a plain system call; the descriptor has no other owner.
         let fd = unsafe {
             let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, i32::from(protocol));
             assert!(fd >= 0, "{}", std::io::Error::last_os_error());
@@ -64,7 +64,7 @@ impl Wire {
             tv_sec: 10,
             tv_usec: 0,
         };
-        // SAFETY: the values live through the calls, and the lengths are theirs.
+        // SAFETY: the values outlive the calls, and the lengths are theirs.
         unsafe {
             let length = size_of_val(&address) as u32;
             let bound = libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length);
@@ -89,7 +89,7 @@ impl Wire {
         assert_eq!(sent, Ok(frame.len()));
     }
 
-    /// The next frame from [`SOURCE`].
+    /// Returns the next frame from [`SOURCE`].
     pub(super) fn receive(&self) -> Vec<u8> {
         let mut buffer = [0; 2048];
         loop {
@@ -102,8 +102,8 @@ impl Wire {
     }
 }
 
-/// h0 ═ p0 (port 0) and p1 (port 1) ═ h1, with the express path between the ports, and no core: a
-/// socket takes its frames and loses them.
+/// h0 ═ p0 (port 0) and p1 (port 1) ═ h1, with the express path between the ports, and no core: a socket receives its frames
+/// and discards them.
 pub(super) struct Bench {
     pub(super) maps: ExpressMaps,
     pub(super) words: ExpressWords,
@@ -119,7 +119,7 @@ impl Bench {
         Self::with(None)
     }
 
-    /// With programs that check for room and leave this many entries of the ring free.
+    /// Creates a bench whose programs check for room and leave this many entries of the ring free.
     pub(super) fn with(spare: Option<u32>) -> Self {
         unshare(CloneFlags::CLONE_NEWNET).expect("needs root");
         for pair in [0, 1] {
@@ -164,7 +164,7 @@ impl Bench {
                 program
             })
             .collect();
-        // A veth takes redirected frames where its peer has a program.
+        // A veth accepts redirected frames if its peer has a program.
         let mut host = PortProgram::load(&PortSettings::default()).unwrap();
         let device = if_nametoindex("h1").unwrap();
         host.attach(device, AttachMode::Native, None).unwrap();
@@ -208,7 +208,7 @@ impl Bench {
     pub(super) fn assert_is_for_the_core(&self, what: &str, frame: &[u8]) {
         let (express, entered) = (self.express_frames(), self.entered());
         self.h0.send(frame);
-        // The veth's other end runs soon, and not always before `send` returns.
+        // The veth's peer runs soon, but not always before `send` returns.
         let began = std::time::Instant::now();
         while self.entered() == entered {
             assert!(began.elapsed() < Duration::from_secs(10), "{what}");
@@ -225,7 +225,7 @@ fn socket_with_rx_ring() -> OwnedFd {
     const SOL_XDP: i32 = 283;
     const XDP_RX_RING: i32 = 2;
     let entries = 8u32;
-    // SAFETY: plain system calls with values that live through them; the descriptor is nobody else's.
+    // SAFETY: plain system calls with values that outlive them; the descriptor has no other owner.
     unsafe {
         let fd = libc::socket(AF_XDP, libc::SOCK_RAW, 0);
         assert!(fd >= 0, "{}", std::io::Error::last_os_error());
@@ -244,7 +244,7 @@ pub(super) fn frame(number: u32, destination: [u8; 6], length: usize) -> Vec<u8>
     frame
 }
 
-/// Returns a PFC frame from h1 with any content.
+/// Returns a PFC frame from h1; its content does not matter.
 pub(super) fn pause() -> Vec<u8> {
     let mut frame = vec![0x01, 0x80, 0xc2, 0, 0, 1];
     frame.extend(HOST);
@@ -253,7 +253,7 @@ pub(super) fn pause() -> Vec<u8> {
     frame
 }
 
-/// Polls: the kernel's state of a device changes a moment after a request.
+/// Polls, since the kernel's state of a device changes shortly after a request.
 pub(super) fn assert_soon(what: &str, is_so: impl Fn() -> bool) {
     let began = std::time::Instant::now();
     while !is_so() {

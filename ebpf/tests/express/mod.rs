@@ -1,4 +1,4 @@
-//! The express path over real devices: two veth pairs in a network namespace of the test's own. Needs root.
+//! The express path over real devices: two veth pairs in the test's own network namespace. Needs root.
 
 mod bench;
 mod room;
@@ -22,7 +22,7 @@ fn frames_come_out_as_they_went_in_and_in_order() {
         bench.h0.send(&sent);
         assert_eq!(bench.h1.receive(), sent, "frame {number}");
     }
-    // Several at a time, so that bulk queues have more than one.
+    // Several at a time, so that bulk queues hold more than one.
     for batch in 0..50 {
         let numbers = batch * 20..(batch + 1) * 20;
         numbers
@@ -151,14 +151,14 @@ fn what_the_kernel_loses_on_the_way_is_counted_and_shuts_the_egress() {
         assert!(!ExpressWords::is_open(bench.words.gate(1)));
         assert_eq!(bench.words.lost(0), 0);
     };
-    // The other end is down, and so has no NAPI: its device refuses what it is given in bulk.
+    // The peer is down and has no NAPI: its device refuses bulk frames.
     run("link set h1 down");
     lose(&bench, 1);
     run("link set h1 up");
     bench.h1 = Wire::new("h1");
     assert!(bench.words.open(1, bench.words.gate(1), EVERY));
     bench.assert_passes("it is up again");
-    // Without a program it has none either, and the kernel knows before it queues a frame.
+    // Without a program it has no NAPI either, and the kernel refuses a frame before queueing it.
     bench.host = None;
     assert_soon("the other end has no NAPI", || {
         takes_redirected(egress) == Some(false)

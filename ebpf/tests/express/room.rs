@@ -1,4 +1,4 @@
-//! Egresses that a frame passes to only if the device surely has room for it.
+//! Egresses that a frame passes to only if the device certainly has room for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn places_are_booked_and_given_back() {
     assert_eq!(bench.words.on_way(1), 0);
 }
 
-/// No completion is reported: each frame stays on its way for the programs.
+/// No completion is reported, so each frame stays in flight for the programs.
 #[test]
 #[ignore = "needs root"]
 fn no_more_frames_are_on_their_way_than_the_ring_has_room_for() {
@@ -63,7 +63,7 @@ fn no_more_frames_are_on_their_way_than_the_ring_has_room_for() {
     }
     let on_way = bench.words.on_way(1);
     assert_eq!(on_way, bench.express_frames());
-    // Entries that the consumer has taken and not cleared yet are taken for full.
+    // Entries that the consumer has taken but not cleared count as full.
     let rooms = room - (BATCH - 1)..=room;
     assert!(rooms.contains(&on_way), "{on_way} of {rooms:?}");
     bench.words.finish(0, PRIORITY, 1);
@@ -88,7 +88,7 @@ fn what_the_other_end_does_not_take_is_for_the_core() {
     let has_two = std::process::Command::new("ethtool")
         .args(["-L", "h1", "rx", "2"])
         .status();
-    // A device has as many as there are processors.
+    // A device has one queue per CPU.
     if has_two.is_ok_and(|status| status.success()) {
         bench.assert_is_for_the_core("frames take two ways", &frame(1, HOST, 60));
         device("ethtool -L h1 rx 1");
@@ -106,8 +106,7 @@ fn what_the_other_end_does_not_take_is_for_the_core() {
     assert_eq!(bench.words.on_way(1), 0);
 }
 
-/// Sends frames from several processors to a receiver that is slower than they are; returns the
-/// kernel's losses and the frames that passed.
+/// Sends frames from several CPUs to a slower receiver; returns the kernel's losses and the frames that passed.
 fn flood(spare: Option<u32>, count: u32) -> (u64, u64) {
     let mut bench = Bench::with(spare);
     let _losses = watched(&bench);
@@ -121,7 +120,7 @@ fn flood(spare: Option<u32>, count: u32) -> (u64, u64) {
         let senders: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| program.run_live(ingress, &sent, count).unwrap()))
             .collect();
-        // As the core does: what it was handed is finished, and what was shut opens again.
+        // As the core does: finishes the frames passed to it, and opens closed egresses again.
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
                 let finished = words.finished(0, PRIORITY);

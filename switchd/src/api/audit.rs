@@ -14,7 +14,7 @@ use crate::dataplane::accounts::PortAccount;
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
 use crate::dataplane::tables::Tables;
 
-/// A snapshot with the loop's books.
+/// Returns a snapshot that includes the loop's accounts.
 pub(super) async fn with_accounts(shared: &Shared) -> Result<Arc<Published>, ApiError> {
     let wanted = Tables {
         accounts: true,
@@ -24,7 +24,7 @@ pub(super) async fn with_accounts(shared: &Shared) -> Result<Arc<Published>, Api
     snapshot.ok_or_else(ApiError::silence)
 }
 
-/// The loop's books beside the core's, from a snapshot that has both; `names` are those of the ports.
+/// Combines the loop's accounts with the core's, from a snapshot that has both. `names` lists the ports' names.
 pub fn audit<'a>(names: impl Iterator<Item = &'a str>, snapshot: &Snapshot) -> Audit {
     let accounts = &snapshot.accounts;
     let of_port = |list: &[u64], index: usize| list.get(index).copied().unwrap_or(0);
@@ -42,7 +42,7 @@ pub fn audit<'a>(names: impl Iterator<Item = &'a str>, snapshot: &Snapshot) -> A
             chunks: snapshot.umem_frames,
             free: snapshot.umem_frames_free,
             marked_free: accounts.free,
-            // Copies in another form are part of a frame here.
+            // In the accounts, copies in another form are part of their frame.
             held_by_core: snapshot.held_frames.saturating_sub(accounts.copies),
             further: accounts.further,
             control: accounts.control,

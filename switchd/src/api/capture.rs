@@ -1,4 +1,4 @@
-//! `/v1/captures`. A capture lives as long as the answer that carries it: when the client goes, so does it.
+//! `/v1/captures`. A capture lasts as long as the answer that carries it, and ends when the client disconnects.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -31,12 +31,12 @@ use crate::model::filter;
 /// Maximum number of answer parts that wait for a slow client, and their approximate size in bytes.
 pub(super) const PARTS_WAITING: usize = 4;
 const PART_BYTES: usize = 64 << 10;
-/// Polling interval of the ring: while frames arrive, and while none do.
+/// Polling intervals of the ring: while frames arrive, and while none do.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
 const IDLE_WAIT: Duration = Duration::from_millis(10);
 /// Interval between statistics blocks. They also reveal a client that has disappeared silently.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(5);
-/// Polls of the ring for frames that were under way when the capture ended.
+/// Polls of the ring for frames in flight when the capture ended.
 const LAST_LOOKS: usize = 100;
 /// Attempts to remove a tap from a dataplane whose queue is full.
 const REMOVALS: usize = 1_000;
@@ -99,13 +99,13 @@ pub(super) async fn begin(
         .ok_or_else(|| ApiError {
             status: StatusCode::CONFLICT,
             error: format!(
-                "{TAPS_MAX} captures are running already, the most allowed; GET /v1/captures lists them"
+                "{TAPS_MAX} captures are running already, the maximum; GET /v1/captures lists them"
             ),
         })?;
     let id = capture.id;
     let (parts, receiver) = mpsc::channel(PARTS_WAITING);
     let (started, start) = oneshot::channel();
-    // The task removes the tap whatever the fate of this request.
+    // The task removes the tap even if this request is cancelled.
     tokio::spawn(
         Recording {
             shared,
@@ -194,7 +194,6 @@ impl HttpBody for Parts {
     }
 }
 
-/// Reason for which a capture ended before its statistics were sent.
 enum Cut {
     ClientGone,
     /// Cannot happen; see [`EncodeError`].
@@ -240,7 +239,7 @@ impl Recording {
         };
         tap.end();
         self.remove_tap().await;
-        // Before the rest is sent, since a client may never read it.
+        // First, since a client may never read the rest.
         self.shared.dataplane.captures.remove(&self.capture);
         let outcome = match outcome {
             Ok(()) => self.finish().await,
@@ -298,7 +297,7 @@ impl Recording {
     /// Sends the frames still in the ring, and the statistics.
     async fn finish(&mut self) -> Result<(), Cut> {
         let tap = Arc::clone(&self.capture.tap);
-        // Parts that wait for a slow client leave no room for more.
+        // No room is left while parts wait for a slow client.
         self.send().await?;
         for _ in 0..LAST_LOOKS {
             while self.write_waiting()? {
@@ -313,7 +312,6 @@ impl Recording {
         self.send().await
     }
 
-    /// Returns true when there was anything.
     fn write_waiting(&mut self) -> Result<bool, Cut> {
         let before = self.written;
         while self.encoder.len() < PART_BYTES {

@@ -1,4 +1,4 @@
-//! `/v1/ecn`: how classes mark, by profile, and other values for one while the switch runs.
+//! `/v1/ecn`: ECN marking by profile, and thresholds that can be changed at run time.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<EcnProfi
     Json(all.iter().map(|one| state(one, &snapshot)).collect())
 }
 
-/// Answers when the dataplane marks by the new values.
+/// Answers once the dataplane marks by the new values.
 pub(super) async fn set(
     State(shared): State<Arc<Shared>>,
     name: Result<Path<String>, PathRejection>,
@@ -84,8 +84,7 @@ fn no_such_profile(name: &str, all: &[MarkingInfo]) -> ApiError {
     }
 }
 
-/// Returns the thresholds that the switch applies to the classes; for a profile without classes,
-/// the file's.
+/// Returns the thresholds in force; for a profile without classes, those of the file.
 fn in_force(one: &MarkingInfo, snapshot: &Snapshot) -> RedConfig {
     let first = one.priorities().next();
     let marking = first.and_then(|priority| snapshot.markings[priority.index()]);

@@ -5,16 +5,16 @@ use weir_api::daemon::{Deadlocks, FlightRecord};
 use crate::control::flight_recorder::RECORDS_MAX;
 use crate::control::Shared;
 
-/// Why there is no record of a suspicion.
+/// Reason for which a suspicion has no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
-    /// Nothing with this number was suspected, or so long ago that it is forgotten.
+    /// No suspicion has this number, or it was too long ago.
     #[error("no such suspicion: {0}; GET /v1/deadlocks lists the known ones")]
     Suspicion(u64),
     /// The flight recorder is off.
     #[error("no record of suspicion {0}: the flight recorder is off (deadlock.record)")]
     Off(u64),
-    /// Newer records have taken its place, or there was no room when it began.
+    /// Newer records have replaced it, or there was no room when it began.
     #[error("no record of suspicion {0}: only the newest {RECORDS_MAX} are kept")]
     Record(u64),
 }
@@ -41,7 +41,7 @@ pub fn record(shared: &Shared, id: u64) -> Result<FlightRecord, Missing> {
         .deadlocks()
         .get(id)
         .ok_or(Missing::Suspicion(id))?;
-    // Copied first: nothing else waits while it is written out.
+    // Copied first, so that nothing waits while it is written out.
     let (record, settings) = {
         let flights = shared.records.flights();
         (flights.get(id), flights.settings())

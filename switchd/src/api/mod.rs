@@ -53,10 +53,9 @@ use pfcwd::PfcwdError;
 use views::watermarks::ClearError;
 use weir_http::{self as http, Limits};
 
-/// The longest wait for an event; longer requested ones are cut to this.
+/// Longest wait for an event; longer requests are cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;
 
-/// The document of [`weir_api::routes::openapi`], built once.
 static DOCUMENT: LazyLock<String> = LazyLock::new(weir_api::routes::openapi::json);
 
 /// All routes of the table.
@@ -132,14 +131,13 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
     }
 }
 
-/// Makes the socket at `path`, readable and writable for owner and group: `group` by name, or the
-/// process's own. An existing socket is removed: the caller holds the run directory's lock, so no
-/// process listens on it.
+/// Makes the socket at `path`, readable and writable for owner and group. The group is `group`, or else the process's own.
+/// An existing socket is removed: the caller holds the run directory's lock, so no process listens on it.
 ///
 /// # Errors
 ///
-/// When something else than a socket is at `path`, the directory cannot be written, or there is no
-/// such group or it may not be given the socket.
+/// When `path` exists and is not a socket, the directory is not writable, the group is unknown, or its ownership cannot be
+/// set.
 pub fn listen(path: &Path, group: Option<&str>) -> io::Result<UnixListener> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(path)?,
@@ -153,7 +151,7 @@ pub fn listen(path: &Path, group: Option<&str>) -> io::Result<UnixListener> {
         Err(error) => return Err(error),
     }
     let listener = UnixListener::bind(path)?;
-    // Before the group may write: it is the one that is meant then.
+    // First the group, then its write permission.
     if let Some(group) = group {
         std::os::unix::fs::chown(path, None, Some(roles::group_id(group)?))?;
     }
@@ -161,11 +159,11 @@ pub fn listen(path: &Path, group: Option<&str>) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Serves until the daemon ends and the last answer is out.
+/// Serves until the daemon ends and the last answer is sent.
 ///
 /// # Errors
 ///
-/// When the listener fails for good.
+/// When the listener fails permanently.
 pub async fn serve(listener: UnixListener, shared: Arc<Shared>) -> io::Result<()> {
     let router = router(Arc::clone(&shared));
     serve_routes(listener, shared, router).await
@@ -175,7 +173,7 @@ pub async fn serve(listener: UnixListener, shared: Arc<Shared>) -> io::Result<()
 ///
 /// # Errors
 ///
-/// When the listener fails for good.
+/// When the listener fails permanently.
 pub async fn serve_readers(
     listener: UnixListener,
     shared: Arc<Shared>,
@@ -380,7 +378,6 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// An answer with a 4xx or 5xx status.
 #[derive(Debug)]
 struct ApiError {
     status: StatusCode,
@@ -395,7 +392,6 @@ impl ApiError {
         }
     }
 
-    /// Error for a dataplane that did not answer in time.
     fn silence() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,

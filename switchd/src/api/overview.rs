@@ -18,24 +18,24 @@ use crate::control::Shared;
 use crate::dataplane::messages::Snapshot;
 use crate::model::clock;
 
-/// Past suspicions shown at most.
+/// Maximum number of past suspicions shown.
 pub const PAST_MAX: usize = 16;
-/// Events shown at most.
+/// Maximum number of events shown.
 pub const EVENTS_MAX: usize = 64;
-/// Lines of the Level Table shown at most.
+/// Maximum number of lines of the Level Table shown.
 pub const DESTINATIONS_MAX: usize = 64;
 
-/// No overview is younger than this after the one before, however many ask.
+/// Minimum age difference of two overviews, however many clients ask.
 pub const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Overviews for clients over TCP: a listener has one of these.
+/// Overviews for clients over TCP; one per listener.
 pub struct Overviews {
     shared: Arc<Shared>,
     body: Cached,
 }
 
 impl Overviews {
-    /// Of this switch.
+    /// Overviews of this switch.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
@@ -43,7 +43,7 @@ impl Overviews {
         }
     }
 
-    /// Returns the newest overview, with the machine's clock at sending.
+    /// Returns the newest overview, with the machine's time of sending.
     pub async fn answer(&self) -> Response {
         let make = async || {
             let snapshot = self.shared.dataplane.fresh_snapshot().await;
@@ -64,7 +64,7 @@ impl Overviews {
     }
 }
 
-/// The whole switch as `snapshot` has it.
+/// Builds the overview of the whole switch from `snapshot`.
 pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
     let mut deadlocks = flights::deadlocks(shared);
     deadlocks.past.truncate(PAST_MAX);
@@ -91,7 +91,7 @@ pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
     }
 }
 
-/// A neighbour that announces no name is listed by its chassis.
+/// A neighbour that announces no name is listed by its chassis ID.
 fn neighbours_by_port(shared: &Shared) -> BTreeMap<String, String> {
     neighbors::neighbors(shared)
         .into_iter()

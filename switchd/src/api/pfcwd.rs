@@ -12,13 +12,13 @@ use crate::dataplane::messages::Snapshot;
 /// Snapshots to poll before giving up on a change.
 const LOOKS: usize = 50;
 
-/// Why a change was refused.
+/// Reason for which a change was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PfcwdError {
     /// The request is not legal.
     #[error("{0}")]
     Illegal(String),
-    /// The dataplane does not answer.
+    /// The dataplane did not answer.
     #[error("the dataplane did not apply the change in time; check GET /v1/pfcwd")]
     NotTaken,
 }
@@ -58,11 +58,11 @@ pub fn pfcwd(info: &SwitchInfo, snapshot: &Snapshot) -> Pfcwd {
     all
 }
 
-/// `PUT /v1/pfcwd`; answers when the dataplane has the change.
+/// `PUT /v1/pfcwd`; answers once the dataplane has applied the change.
 ///
 /// # Errors
 ///
-/// The illegal value, or that the dataplane does not answer.
+/// When a value is illegal, or the dataplane does not answer.
 pub async fn change(shared: &Shared, change: &PfcwdChange) -> Result<Pfcwd, PfcwdError> {
     let watchdog = change.watchdog.as_ref().map(from_api).transpose()?;
     let ports = ports(&shared.info, &change.ports)?;

@@ -1,4 +1,4 @@
-//! `/v1/ports`: what ports there are, and whether they have their devices.
+//! `/v1/ports`: ports, and the state of their devices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{views, ApiError};
 use crate::control::Shared;
 
 const CHANGE_WAIT: Duration = Duration::from_secs(5);
-/// Polling interval for its completion.
+/// Polling interval for completion of a change.
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<Port>> {
@@ -34,7 +34,7 @@ pub(super) async fn set(
     shared.set_removed(port, !device).await;
     let info = &shared.info.ports[port.index()];
     let settled = async {
-        // A device that is not there, or cannot be used, is waited for by the daemon and not by who asks.
+        // The daemon keeps waiting for a device that is missing or unusable; the request does not.
         while info.attached.get().is_absent() == device && !(device && shared.links.was_tried(port))
         {
             tokio::time::sleep(LOOK).await;

@@ -1,4 +1,4 @@
-//! `/v1/recordings`. A recording lives as long as the answer that carries it: when the client goes, so does it.
+//! `/v1/recordings`. A recording lasts as long as the answer that carries it, and ends when the client disconnects.
 
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
@@ -26,7 +26,7 @@ use crate::dataplane::series::{
     PortReading, Reading, Series, INTERVAL_MAX, INTERVAL_MIN, SERIES_MAX,
 };
 
-/// Polling interval of the series: fewer wake-ups than readings.
+/// Polling interval of the series; longer than that of readings, to save wake-ups.
 const WAIT: StdDuration = StdDuration::from_millis(10);
 const DURATION_SECONDS_MAX: f64 = 3_600.0;
 /// Attempts to end a series of a dataplane whose queue is full.
@@ -40,12 +40,12 @@ pub(super) async fn begin(
     let (interval, duration) = check(&request).map_err(ApiError::bad_request)?;
     let place = shared.dataplane.series.take().ok_or_else(|| ApiError {
         status: StatusCode::CONFLICT,
-        error: format!("{SERIES_MAX} recordings and exports are running already, the most allowed"),
+        error: format!("{SERIES_MAX} recordings and exports are running already, the maximum"),
     })?;
     let (parts, receiver) = mpsc::channel(PARTS_WAITING);
     let (started, start) = oneshot::channel();
     let series = Arc::new(Series::new(interval, shared.info.ports.len()));
-    // The task ends the series whatever the fate of this request.
+    // The task ends the series even if this request is cancelled.
     tokio::spawn(
         Recording {
             writer: Writer::new(&shared),
@@ -127,8 +127,8 @@ impl Recording {
         }
     }
 
-    /// Sends the readings that wait; false when the client is gone. Those for which the client is too
-    /// slow stay in the series, which then loses new ones.
+    /// Sends the waiting readings; returns false when the client is gone. Readings for which the client is too slow stay in
+    /// the series, which then loses new ones.
     async fn send(&mut self) -> bool {
         let Ok(permit) = self.parts.reserve().await else {
             return false;
@@ -156,7 +156,7 @@ impl Recording {
     }
 }
 
-/// Writes readings as lines, without what has not changed.
+/// Writes readings as lines and omits unchanged values.
 struct Writer {
     names: Vec<String>,
     /// By port; empty before the first line.
@@ -174,7 +174,7 @@ impl Writer {
 
     fn write(&mut self, part: &mut Vec<u8>, reading: &Reading, lost: u64) {
         let line = self.line(reading, lost);
-        // Fails for no value of this type.
+        // Cannot fail for this type.
         if serde_json::to_writer(&mut *part, &line).is_ok() {
             part.push(b'\n');
         }

@@ -1,5 +1,4 @@
-//! Access rights: clients that can open the API's socket may change things. Others may have a
-//! read-only socket.
+//! Access rights: clients that can open the API's socket may make changes. Others may get a read-only socket.
 
 use std::io;
 use std::path::Path;
@@ -25,7 +24,7 @@ pub(super) fn reading_only(router: Router, full: &Path) -> Router {
 }
 
 async fn refuse_changes(State(full): State<Arc<str>>, request: Request, next: Next) -> Response {
-    // A trace is asked by POST, and changes nothing.
+    // A trace uses POST but changes nothing.
     let is_trace = request.method() == Method::POST && request.uri().path() == TRACE;
     if is_trace || matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;

@@ -13,12 +13,13 @@ use crate::model::filter::feedback;
 use crate::model::headers::{Headers, Kind};
 use crate::model::sight::Verdict;
 
-/// D of each priority whose class has Levels, and 0 for others.
+/// Returns D of each priority whose class has Levels, and 0 for others.
 pub fn depths(info: &SwitchInfo) -> [u8; 8] {
     std::array::from_fn(|priority| info.classes[priority].mode.get().depth().get())
 }
 
-/// One line about a frame. `depths` as [`depths`] has it; `at` is the frame's time on the wall clock, in nanoseconds since 1970.
+/// Returns one line about a frame. `depths` comes from [`depths`]; `at` is the frame's time on the wall clock, in
+/// nanoseconds since 1970.
 pub fn comment(record: &Record, depths: &[u8; 8], at: u64) -> String {
     let mut text = match record.verdict {
         Verdict::Admitted { .. } => "admitted".to_owned(),
@@ -70,15 +71,15 @@ pub fn comment(record: &Record, depths: &[u8; 8], at: u64) -> String {
     text
 }
 
-/// Returns the time nearest to `at` that has these lowest bits: a device's clock that is less than
-/// 39 hours from the wall clock.
+/// Returns the time nearest to `at` with these lowest bits. Correct for device clocks less than 39 hours from the wall
+/// clock.
 fn nearest(low: u64, at: u64) -> u64 {
     const SPAN: u64 = 1 << HardwareTime::BITS;
     let ahead = low.wrapping_sub(at) % SPAN;
     if ahead < SPAN / 2 {
         return at.saturating_add(ahead);
     }
-    // Before 1970 there is none: then the one behind it.
+    // No time is before 1970: take the next one.
     at.checked_sub(SPAN - ahead)
         .unwrap_or(at.saturating_add(ahead))
 }
@@ -102,7 +103,7 @@ fn control(record: &Record, depths: &[u8; 8]) -> String {
         Kind::Echo(Echo::Request { id, .. }) => format!("echo request {id}"),
         Kind::Echo(Echo::Reply { id }) => format!("echo reply {id}"),
         Kind::Lldp => "LLDP".to_owned(),
-        // A long one is more than the snap length holds.
+        // A control frame may exceed the snap length.
         Kind::BadControl | Kind::Data => format!("EtherType {:#06x}", headers.ethertype),
     }
 }
@@ -130,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// What a device's clock says comes back whole, be it ahead of the wall clock or behind.
+        /// A device's timestamp is restored whether its clock is ahead of the wall clock or behind.
         #[test]
         fn a_time_near_the_wall_clock_is_whole(at in 1u64 << 50..1 << 62, offset in -(1i64 << 46)..1 << 46) {
             let said = at.checked_add_signed(offset).unwrap();

@@ -34,16 +34,16 @@ pub struct Encoder {
     writer: PcapNgWriter<Vec<u8>>,
     interfaces: Vec<PortId>,
     depths: [u8; 8],
-    /// Wall clock in nanoseconds since 1970 when the monotonic clock was zero.
+    /// Wall clock in nanoseconds since 1970 at the zero of the monotonic clock.
     epoch_nanos: u64,
     began: Instant,
 }
 
-/// The blocks cannot be written: memory takes everything, so this does not happen.
+/// Failure to write a block. It does not happen, since blocks are written to memory.
 pub type EncodeError = pcap_file::PcapError;
 
 impl Encoder {
-    /// A section with an interface for each port that `tap` takes from.
+    /// Begins a section with an interface for each port that `tap` records.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes what was counted so far, for every interface.
+    /// Writes the counts so far of every interface.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Bytes that wait to be taken.
+    /// Returns the number of bytes that wait to be taken.
     pub fn len(&self) -> usize {
         self.writer.get_ref().len()
     }
@@ -168,7 +168,7 @@ impl Encoder {
         self.len() == 0
     }
 
-    /// Whole blocks, as many as were written since the last call.
+    /// Returns the whole blocks written since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(self.writer.get_mut())
     }
@@ -178,8 +178,8 @@ impl Encoder {
     }
 }
 
-/// Swaps the words of a time: a statistics block has the high word and then the low one, each in
-/// the section's byte order; the library writes the time as one number, the low word first.
+/// Swaps the words of a timestamp. A statistics block has the high word first; the library writes the time as one number,
+/// low word first.
 fn words_swapped(time: u64) -> u64 {
     time.rotate_left(32)
 }

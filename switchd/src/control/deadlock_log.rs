@@ -1,4 +1,4 @@
-//! Suspicions that last, and the last of those that are over.
+//! Current suspicions, and the latest past ones.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -57,13 +57,13 @@ impl Default for DeadlockTimes {
 
 type Place = (PortId, Priority);
 
-/// The log; at most one lasting suspicion for each (egress, priority).
+/// The log; at most one current suspicion for each (egress, priority).
 #[derive(Debug, Default)]
 pub struct DeadlockLog {
     last_id: u64,
     current: BTreeMap<Place, Deadlock>,
     past: VecDeque<Deadlock>,
-    /// Egresses with a release in force: one from before the suspicion counts for it as well.
+    /// Egresses with a release in force. A release that began before a suspicion also counts for it.
     released: BTreeSet<Place>,
     times: DeadlockTimes,
 }
@@ -152,7 +152,7 @@ impl DeadlockLog {
         }
     }
 
-    /// Begins a suspicion with the next number, after ending a present one.
+    /// Begins a suspicion with the next number, after ending a current one.
     fn begin(&mut self, place: Place, at: Instant, deadlock: Deadlock) {
         self.end(place, at);
         self.last_id += 1;
@@ -193,21 +193,21 @@ impl DeadlockLog {
         }
     }
 
-    /// When the lasting suspicion of (egress, priority) began, if there is one.
+    /// Returns the start of the current suspicion of (egress, priority), if any.
     pub fn began(&self, egress: PortId, priority: Priority) -> Option<Instant> {
         self.current
             .get(&(egress, priority))
             .map(|deadlock| Instant::from_nanos(deadlock.began_monotonic_nanos))
     }
 
-    /// The number of the lasting suspicion of (egress, priority), if there is one.
+    /// Returns the number of the current suspicion of (egress, priority), if any.
     pub fn current_id(&self, egress: PortId, priority: Priority) -> Option<u64> {
         self.current
             .get(&(egress, priority))
             .map(|deadlock| deadlock.id)
     }
 
-    /// The suspicion with this number, unless it is forgotten.
+    /// Returns the suspicion with this number, unless it is forgotten.
     pub fn get(&self, id: u64) -> Option<Deadlock> {
         self.current
             .values()
@@ -221,12 +221,12 @@ impl DeadlockLog {
         self.times
     }
 
-    /// Returns the number of present suspicions.
+    /// Returns the number of current suspicions.
     pub fn current_count(&self) -> usize {
         self.current.len()
     }
 
-    /// All of it, the past newest first.
+    /// Returns all suspicions, past ones newest first.
     pub fn to_api(&self) -> Deadlocks {
         Deadlocks {
             current: self.current.values().cloned().collect(),
@@ -235,9 +235,8 @@ impl DeadlockLog {
         }
     }
 
-    /// Learns the leader from a message: the lowest identifier of an election that concerns a
-    /// suspected egress, or the origin of the release that reaches one. Leadership by this switch
-    /// is unaffected.
+    /// Takes the leader from a message: the lowest identifier of an election that concerns a suspected egress, or the origin
+    /// of a release that reaches one. Does not change leadership by this switch.
     fn note_clcm(&mut self, message: &Clcm, toward: &PortSet) {
         let origin = message.origin().to_string();
         for ((egress, priority), deadlock) in &mut self.current {
@@ -249,7 +248,7 @@ impl DeadlockLog {
             }
             let leads = match message.phase() {
                 Phase::Detection => false,
-                // Identifiers have the same number of digits: their texts order as they do.
+                // Identifiers have the same number of digits, so their texts sort as they do.
                 Phase::Election => {
                     toward.contains(*egress)
                         && origin < *own
@@ -271,8 +270,7 @@ impl DeadlockLog {
         }
     }
 
-    /// Returns the present suspicion of `place`, or else the last one: an order given during a
-    /// suspicion may end after it.
+    /// Returns the current suspicion of `place`, or else its last one: an order given during a suspicion may end after it.
     fn newest_mut(&mut self, info: &SwitchInfo, place: Place) -> Option<&mut Deadlock> {
         if self.current.contains_key(&place) {
             return self.current.get_mut(&place);

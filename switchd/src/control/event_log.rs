@@ -1,4 +1,4 @@
-//! A bounded log of events with sequence numbers, and a way to wait for the next one.
+//! A bounded log of events with sequence numbers; readers can wait for the next event.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use weir_api::describe::Described;
 
 use crate::model::clock;
 
-/// Events kept at most.
+/// Maximum number of events kept.
 pub const EVENT_CAPACITY: usize = 8_192;
 
 /// The log. Writers and readers hold its lock only to move pointers.
@@ -21,7 +21,7 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// An empty log that keeps `capacity` events.
+    /// Creates an empty log that keeps `capacity` events.
     pub fn new(capacity: usize) -> Self {
         Self {
             ring: Mutex::new(VecDeque::with_capacity(capacity)),
@@ -30,7 +30,7 @@ impl EventLog {
         }
     }
 
-    /// Adds an event; the oldest one goes when there is no room. Gives it with its number.
+    /// Adds an event and returns it with its number; a full log loses its oldest event.
     pub fn push(&self, described: Described) -> Arc<Event> {
         let time = clock::wall_time(described.at);
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,8 +52,8 @@ impl EventLog {
         event
     }
 
-    /// The events after number `after`. A number that was never given out, such as one from before a
-    /// restart, gets an empty page whose `next` is the last number.
+    /// Returns the events after number `after`. For a number that was never assigned, such as one from before a restart, the
+    /// page is empty and its `next` is the last number.
     pub fn page(&self, after: u64) -> EventPage {
         let (last, events): (u64, Vec<Arc<Event>>) = {
             let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ impl EventLog {
         }
     }
 
-    /// The newest `count` events that `wanted` takes, newest first, and the number of the last event of all.
+    /// Returns the newest `count` events that satisfy `wanted`, newest first, and the number of the last event of all.
     pub fn newest(&self, count: usize, wanted: impl Fn(&Event) -> bool) -> (Vec<Event>, u64) {
         let (found, last): (Vec<Arc<Event>>, u64) = {
             let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,10 +87,10 @@ impl EventLog {
         (events, last)
     }
 
-    /// Waits until the page after `after` is not empty, or `after` was never given out.
+    /// Waits until the page after `after` is not empty, or `after` was never assigned.
     pub async fn wait_beyond(&self, after: u64) {
         let mut last = self.last.subscribe();
-        // The sender lives as long as `self`, so that waiting cannot fail.
+        // The sender lives as long as `self`, so the wait cannot fail.
         let _ = last.wait_for(|last| *last != after).await;
     }
 }

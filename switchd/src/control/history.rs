@@ -24,14 +24,12 @@ struct Ring {
     samples: VecDeque<Arc<Compact>>,
 }
 
-/// A sample without names.
 #[derive(Debug)]
 struct Compact {
     sequence: u64,
     at: Instant,
     held_frames: u64,
     queues: Vec<CompactQueue>,
-    /// In the order of the ports.
     ports: Vec<CompactPort>,
 }
 
@@ -63,7 +61,7 @@ struct CompactQueue {
 }
 
 impl History {
-    /// An empty history that keeps `capacity` samples.
+    /// Creates an empty history that keeps `capacity` samples.
     pub fn new(interval: Duration, capacity: usize) -> Self {
         Self {
             interval,
@@ -72,12 +70,12 @@ impl History {
         }
     }
 
-    /// Time between two samples.
+    /// Returns the time between two samples.
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Adds what `snapshot` has of the lossless classes; the oldest sample goes when there is no room.
+    /// Adds the lossless classes of `snapshot`; a full history loses its oldest sample.
     pub fn push(&self, info: &SwitchInfo, snapshot: &Snapshot) {
         let queues = info
             .numbered_ports()
@@ -112,7 +110,7 @@ impl History {
         ring.samples.push_back(Arc::new(sample));
     }
 
-    /// The samples after number `after`.
+    /// Returns the samples after number `after`.
     pub fn to_api(&self, info: &SwitchInfo, after: u64) -> daemon::History {
         let (next, samples): (u64, Vec<Arc<Compact>>) = {
             let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,8 +129,7 @@ impl History {
         }
     }
 
-    /// Returns the traffic of the ports within `span` before the newest sample, at no more than
-    /// `points` moments.
+    /// Returns the traffic of the ports within `span` before the newest sample, at no more than `points` moments.
     pub fn curves(&self, info: &SwitchInfo, span: Duration, points: u64) -> Curves {
         let samples = self.spaced(span, points);
         let along = |index: usize, of: fn(&CompactPort) -> u64| {
@@ -154,8 +151,7 @@ impl History {
         }
     }
 
-    /// Returns the newest sample and those before it, within `span`, spaced so that there are at
-    /// most `points`. Oldest first.
+    /// Returns the newest sample and earlier ones within `span`, spaced so that there are at most `points`. Oldest first.
     fn spaced(&self, span: Duration, points: u64) -> Vec<Arc<Compact>> {
         let apart = span.as_nanos() / points.max(1);
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,10 +14,10 @@ use weir_core::{
 use crate::dataplane::link::AttachedPort;
 use crate::model::classify::Trusted;
 
-/// One switch.
+/// Names and settings of one switch.
 #[derive(Clone, Debug)]
 pub struct SwitchInfo {
-    /// Its name from the configuration.
+    /// Name of the switch in the configuration.
     pub name: String,
     /// `dataplane.mtu`.
     pub mtu: Bytes,
@@ -29,76 +29,75 @@ pub struct SwitchInfo {
     pub classes: [ClassInfo; weir_core::units::PRIORITY_COUNT],
     /// Names of pools.
     pub pools: Vec<String>,
-    /// The stations that requests are sent to.
+    /// The stations that requests are forwarded to.
     pub stations: Live<Stations>,
     /// True if frames and links may be impaired on purpose.
     pub impair: bool,
     /// Mirrors of frames.
     pub mirrors: Live<Vec<Mirror>>,
-    /// Marking of classes: profiles in the order of the file, and classes with thresholds of their
-    /// own.
+    /// Marking of classes: the file's profiles in order, and classes with separate thresholds.
     pub marking: Live<Vec<MarkingInfo>>,
 }
 
-/// One way to mark frames, as the configuration has it.
+/// One set of marking thresholds from the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkingInfo {
     /// The profile's name; `None` for a class's own thresholds.
     pub profile: Option<String>,
-    /// The classes that have it, with their priorities.
+    /// The classes that use it, with their priorities.
     pub classes: Vec<(String, Vec<Priority>)>,
     /// Thresholds in the file, which may no longer be in force.
     pub configured: RedConfig,
 }
 
 impl MarkingInfo {
-    /// All priorities of its classes.
+    /// Iterates over all priorities of its classes.
     pub fn priorities(&self) -> impl Iterator<Item = Priority> + '_ {
         let classes = self.classes.iter();
         classes.flat_map(|(_, priorities)| priorities.iter().copied())
     }
 }
 
-/// Network addresses of stations, by the configuration.
+/// Network addresses of configured stations.
 #[derive(Clone, Debug, Default)]
 pub struct Stations {
-    /// True if requests for their addresses are sent to them alone.
+    /// True if requests for a station's address are sent to that station alone.
     pub suppress: bool,
-    /// In the order of the file.
+    /// Stations in the order of the file.
     pub all: Arc<[Station]>,
 }
 
 /// One port.
 #[derive(Clone, Debug)]
 pub struct PortInfo {
-    /// Its name from the configuration.
+    /// Name of the port in the configuration.
     pub name: String,
     /// Its network device.
     pub device: String,
-    /// Kind of device that the port faces.
+    /// Kind of device at the other end of the link.
     pub role: PortRole,
-    /// Its line's rate.
+    /// Line rate.
     pub rate: BitRate,
-    /// Its cable, if the file sets the length.
+    /// The cable, if the file sets its length.
     pub cable: Option<PortCable>,
-    /// Field from which its frames get their priority.
+    /// Field that determines a frame's priority.
     pub trusted: Live<Trusted>,
-    /// Its device as it is attached now.
+    /// The device as currently attached.
     pub attached: Live<AttachedPort>,
 }
 
-/// A port's cable, and what follows from it.
+/// A port's cable, and the headroom derived from it.
 #[derive(Clone, Copy, Debug)]
 pub struct PortCable {
-    /// With its length, and how long the two ends take.
+    /// Its length, and the delays of both ends.
     pub line: CableLine,
-    /// The headroom that it asks for, and the round trip time for which this is enough.
+    /// The headroom that the cable requires, and the round-trip time for which it suffices.
     pub room: CableRoom,
     charging: Charging,
 }
 
 impl PortCable {
-    /// For a switch that charges frames like this.
+    /// Computes the headroom for a switch that charges frames in this way.
     pub fn new(line: CableLine, charging: Charging) -> Self {
         Self {
             line,
@@ -107,24 +106,24 @@ impl PortCable {
         }
     }
 
-    /// The headroom that frames of any length need with this round trip time.
+    /// Returns the headroom that frames of any length need at this round-trip time.
     pub fn needed_for(&self, round_trip: Duration) -> Bytes {
         self.line.needed_for(round_trip, self.charging)
     }
 }
 
 impl PortInfo {
-    /// The device's index in the daemon's network namespace; 0 where there is none.
+    /// Returns the device's index in the daemon's network namespace; 0 without a device.
     pub fn ifindex(&self) -> u32 {
         self.attached.get().ifindex
     }
 
-    /// Its own address.
+    /// Returns the port's own MAC address.
     pub fn address(&self) -> MacAddress {
         self.attached.get().address
     }
 
-    /// Logs for a port that it forwards from now on.
+    /// Logs that the port now forwards.
     pub fn log_attached(&self) {
         let attached = self.attached.get();
         tracing::info!(
@@ -142,9 +141,9 @@ impl PortInfo {
 /// One priority's class.
 #[derive(Clone, Debug)]
 pub struct ClassInfo {
-    /// Its name from the configuration, or `default`.
+    /// Name of the class in the configuration, or `default`.
     pub name: String,
-    /// Behaviour when buffers fill. Its thresholds may change, but not the kind of mode.
+    /// Behaviour when buffers fill. Its thresholds may change, but not its kind.
     pub mode: Live<ClassMode>,
     /// True if a port's cable determines its headroom.
     pub headroom_by_cable: bool,
@@ -171,7 +170,7 @@ impl<T: Clone> Live<T> {
         T::clone(&value)
     }
 
-    /// Puts `value` in force.
+    /// Replaces the value.
     pub fn set(&self, value: T) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = value;
     }
@@ -190,14 +189,14 @@ impl<T: Clone> Clone for Live<T> {
 }
 
 impl SwitchInfo {
-    /// The port's name; its number when the configuration has no such port.
+    /// Returns the port's name, or its number when the configuration has no such port.
     pub fn port_name(&self, port: PortId) -> String {
         self.ports
             .get(port.index())
             .map_or_else(|| port.to_string(), |info| info.name.clone())
     }
 
-    /// All ports with their numbers.
+    /// Iterates over all ports with their numbers.
     pub fn numbered_ports(&self) -> impl Iterator<Item = (PortId, &PortInfo)> {
         self.ports
             .iter()
@@ -205,11 +204,11 @@ impl SwitchInfo {
             .filter_map(|(index, info)| Some((PortId::from_index(index)?, info)))
     }
 
-    /// The port of this name.
+    /// Returns the port of this name.
     ///
     /// # Errors
     ///
-    /// When there is none, with the names that there are.
+    /// When there is none; lists the known names.
     pub fn find_port(&self, name: &str) -> Result<PortId, NoSuchPort> {
         let found = self.numbered_ports().find(|(_, port)| port.name == name);
         found.map(|(id, _)| id).ok_or_else(|| {
@@ -221,13 +220,13 @@ impl SwitchInfo {
         })
     }
 
-    /// The class of a priority.
+    /// Returns the class of a priority.
     pub fn class(&self, priority: Priority) -> &ClassInfo {
         &self.classes[priority.index()]
     }
 
-    /// The configured thresholds of a (port, priority) that pauses its neighbour by them; `None` for others: a lossy class,
-    /// and a class with Levels at a fabric port.
+    /// Returns the configured thresholds of a (port, priority) that pauses its neighbour by them. `None` for a lossy class,
+    /// and for a class with Levels at a fabric port.
     pub fn pfc_thresholds(&self, port: &PortInfo, priority: Priority) -> Option<PfcThresholds> {
         let class = self.class(priority);
         let thresholds = match (class.mode.get(), port.role) {
@@ -240,7 +239,7 @@ impl SwitchInfo {
         }
     }
 
-    /// The priorities whose class is lossless.
+    /// Iterates over the priorities whose class is lossless.
     pub fn lossless(&self) -> impl Iterator<Item = Priority> + '_ {
         Priority::ALL
             .into_iter()

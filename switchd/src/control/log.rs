@@ -3,8 +3,8 @@
 use weir_api::describe::Described;
 use weir_api::words::EventName;
 
-/// Logs one event: conditions that an operator must know at `warn`, incidents at `info`, and single
-/// control messages, of which a deadlock makes hundreds each second, at `debug`.
+/// Logs one event: conditions that an operator must know about at `warn`, incidents at `info`, and single control messages,
+/// of which a deadlock causes hundreds per second, at `debug`.
 pub(super) fn event(described: &Described) {
     let port = described.port.as_deref();
     let priority = described.priority;
@@ -39,7 +39,7 @@ pub(super) fn event(described: &Described) {
         | EventName::TokensRefused
         | EventName::StormDetected
         | EventName::LifetimeStalled => tracing::warn!(port, priority, details, "{kind}"),
-        // Many times a second at a host that does not obey: `health` has one line for all of them.
+        // Frequent when a host ignores pauses; `health` logs one line for all of them.
         EventName::HeadroomExceeded | EventName::SpuidAssigned | EventName::ReleaseOrdered => {
             tracing::debug!(port, priority, details, "{kind}");
         }

@@ -1,6 +1,6 @@
-//! The control plane: everything that is not on a frame's way.
+//! The control plane: everything off the frame path.
 //!
-//! [`start`] runs the supervisor on a thread of its own; [`Shared`] is what others see of it.
+//! [`start`] runs the supervisor on a separate thread; [`Shared`] is its state for other tasks.
 //!
 //! Design: docs/src/internals/design/control-plane.md.
 
@@ -12,6 +12,7 @@ pub mod flight_recorder;
 pub mod health;
 pub mod history;
 pub mod info;
+pub mod kept;
 pub mod lldp;
 mod log;
 pub mod reloading;
@@ -43,15 +44,15 @@ pub use reloading::{ReloadError, Reloading};
 pub use shared::{without_keeper, Restarted, Shared, Signal, Stage};
 pub use supervisor::SupervisorError;
 
-/// Maximum number of requests that wait for the supervisor.
+/// Maximum number of requests waiting for the supervisor.
 const INBOX_CAPACITY: usize = 64;
 
 /// Settings of the control plane.
 #[derive(Clone, Debug)]
 pub struct ControlSettings {
-    /// Of the CLCM state machine.
+    /// Settings of the CLCM state machine.
     pub plane: ControlConfig,
-    /// Its randomness.
+    /// Seed of its random numbers.
     pub seed: u64,
     /// Time between two samples of the history.
     pub history_interval: Duration,
@@ -88,7 +89,7 @@ pub fn start(
 ) -> Result<Control, SupervisorError> {
     let (sender, inbox) = mpsc::channel(INBOX_CAPACITY);
     let history = History::new(settings.history_interval, settings.history_length);
-    // Nothing lossy is ever suspected.
+    // A lossy class is never suspected.
     let flights = FlightRecorder::new(match info.lossless().next() {
         Some(_) => settings.flights,
         None => FlightSettings::OFF,
@@ -134,7 +135,7 @@ impl Control {
         }
     }
 
-    /// Ends the control thread and all who wait for events.
+    /// Ends the control thread and every wait for events.
     pub fn stop(self) {
         self.shared.set_stage(Stage::Ending);
         if self.thread.join().is_err() {

@@ -1,5 +1,4 @@
-//! Reloading of the configuration file, as its requesters see it. The implementation is above the
-//! control plane.
+//! Interface for reloading the configuration file. It is implemented above the control plane.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -11,15 +10,14 @@ use weir_config::FileError;
 
 use super::Shared;
 
-/// The result, later.
+/// Future result of a request.
 pub type Outcome<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReloadError>> + Send + 'a>>;
 
 /// Reads the configuration file again.
 pub trait Reloading: Send + Sync {
-    /// Applies all settings that can be; with `dry_run` it only reports them. Nothing is changed
-    /// when the file is not legal. With `confirm`, the previous settings are kept until
-    /// [`confirm`](Self::confirm) or [`revert`](Self::revert); the caller has to call the latter in
-    /// time.
+    /// Applies all settings that can change at run time; with `dry_run` it only reports them. An invalid file changes
+    /// nothing. With `confirm`, the previous settings are kept until [`confirm`](Self::confirm) or [`revert`](Self::revert);
+    /// the caller has to call the latter in time.
     fn reload<'a>(
         &'a self,
         shared: &'a Shared,
@@ -27,12 +25,11 @@ pub trait Reloading: Send + Sync {
         confirm: Option<Duration>,
     ) -> Outcome<'a, Reload>;
 
-    /// Keeps the settings of the last reload in force. Returns the file, and how much time was
-    /// left.
+    /// Keeps the settings of the last reload. Returns the file, and the time that was left.
     fn confirm<'a>(&'a self, shared: &'a Shared) -> Outcome<'a, (String, Duration)>;
 
-    /// Puts in force what was before the reload that waits for a confirmation; nothing where none does, or its time is not
-    /// over.
+    /// Restores the settings from before the reload that waits for a confirmation. Does nothing if none waits or its time is
+    /// not over.
     fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
     /// Returns the settings in force.
@@ -41,61 +38,59 @@ pub trait Reloading: Send + Sync {
         shared: &'a Shared,
     ) -> Pin<Box<dyn Future<Output = Configuration> + Send + 'a>>;
 
-    /// The switch forwards: what it began with is kept for a rollback.
+    /// Keeps the initial configuration for a rollback, once the switch forwards.
     fn begun(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
-    /// Stores the changes at run time in `run_dir` for the next switch, and the text of the
-    /// configuration in force for a keeper that starts this one again: its file, where it could be
-    /// written.
+    /// Stores run-time changes in `run_dir` for the next switch, and the text of the configuration in force for a keeper
+    /// that starts this one again. Returns the file of that text, if it could be written.
     fn leave<'a>(
         &'a self,
         shared: &'a Shared,
         run_dir: &'a Path,
     ) -> Pin<Box<dyn Future<Output = Option<PathBuf>> + Send + 'a>>;
 
-    /// The files that were put in force last.
+    /// Returns the last files that were in force.
     fn history(&self) -> Outcome<'_, ConfigurationHistory>;
 
-    /// The one of this number.
+    /// Returns the past file of this number.
     fn past(&self, number: u64) -> Outcome<'_, PastConfiguration>;
 
     /// Checks that a daemon started now could replace this one. It could not if the file is
     /// invalid, or names another run directory or socket.
     fn check(&self) -> Outcome<'_, ()>;
 
-    /// Like [`reload`](Self::reload), for a signal: the result is logged, and the service manager
-    /// is notified.
+    /// Like [`reload`](Self::reload), but for a signal: logs the result and notifies the service manager.
     fn reload_and_log<'a>(
         &'a self,
         shared: &'a Shared,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 }
 
-/// Why nothing was changed.
+/// Reason for which nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    /// The file is not legal, or not there.
+    /// The file is invalid or missing.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The file cannot be read in the background.
+    /// The task that reads the file was aborted.
     #[error("reading the file was aborted: {0}")]
     Task(#[from] tokio::task::JoinError),
     /// A reload waits for its confirmation.
-    #[error("the last reload waits to be confirmed, {left_seconds} s left: `switchctl confirm` keeps it, and without it comes back what was before")]
+    #[error("the last reload waits to be confirmed, {left_seconds} s left: `switchctl confirm` keeps it, otherwise the previous configuration returns")]
     Unconfirmed {
-        /// Seconds until then, rounded up.
+        /// Seconds until its time is over, rounded up.
         left_seconds: u64,
     },
     /// There is nothing to confirm.
-    #[error("nothing waits to be confirmed: no reload with a time for that, or the time is over")]
+    #[error("nothing waits to be confirmed: no reload had a time limit, or it has passed")]
     NothingToConfirm,
     /// The settings in force cannot be read.
     #[error("cannot read the configurations that were in force: {0}")]
     History(std::io::Error),
-    /// There is none of this number.
+    /// No past configuration has this number.
     #[error("no configuration {0} is kept; `switchctl config history` lists them")]
     NoSuchPast(u64),
-    /// The next daemon would not have its memory.
+    /// The next daemon could not get its memory.
     #[error("{file}: {why}")]
     Memory {
         /// The file.
@@ -103,7 +98,7 @@ pub enum ReloadError {
         /// Mismatch.
         why: String,
     },
-    /// The next daemon would not have a listener.
+    /// The next daemon could not open a listener.
     #[error("{file}: {key}: {address}: {error}: the next switch would not start")]
     Taken {
         /// The file.
@@ -112,7 +107,7 @@ pub enum ReloadError {
         key: &'static str,
         /// Address to listen on.
         address: std::net::SocketAddr,
-        /// Error of the kernel.
+        /// The kernel's error.
         error: std::io::Error,
     },
     /// The next daemon would use another run directory or socket.

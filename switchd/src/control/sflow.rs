@@ -10,13 +10,14 @@ use weir_core::{Duration, Instant, PortSet};
 use crate::dataplane::tap::{Choice, Tap, TapFigures, TapPlan};
 use crate::model::clock;
 
-/// Sampled frames that may wait for the agent: 400 ms of them at 10 000 samples a second.
+/// Maximum number of sampled frames that wait for the agent: 400 ms at 10,000 samples per second.
 const SAMPLES_WAITING: usize = 4_096;
-/// Reports that may wait, in multiples of the rate limit: a burst of one second, and another one while the agent is late.
+/// Maximum number of waiting reports in multiples of the rate limit: a burst of one second, and another while the agent is
+/// late.
 const SECONDS_WAITING: usize = 2;
-/// The least number of reports that may wait.
+/// Minimum capacity for waiting reports.
 const DROPS_WAITING_MIN: usize = 64;
-/// Time for which an error of sending is shown.
+/// Time for which a send error is shown.
 const ERROR_SHOWN: Duration = Duration::from_secs(60);
 
 /// Settings of the agent.
@@ -30,16 +31,16 @@ pub struct SflowSettings {
     pub interval: Duration,
     /// One in this many frames is sampled; `None` for none.
     pub sampling: Option<u32>,
-    /// The most reports of dropped frames a second; `None` for none.
+    /// Maximum number of reports of dropped frames per second; `None` for no reports.
     pub drops_per_second: Option<u32>,
     /// Bytes of a frame in a sample or report.
     pub header_bytes: usize,
-    /// Randomness of the choice of frames.
+    /// Seed for the choice of frames.
     pub seed: u64,
 }
 
 impl SflowSettings {
-    /// The settings of `[sflow]`; `None` while it is off.
+    /// Returns the settings of `[sflow]`; `None` while it is off.
     pub fn new(config: &SflowConfig, seed: u64) -> Option<Self> {
         Some(Self {
             collector: config.collector?,
@@ -53,7 +54,7 @@ impl SflowSettings {
     }
 }
 
-/// The agent as its readers see it.
+/// State of the agent for its readers.
 #[derive(Debug)]
 pub struct SflowAgent {
     settings: SflowSettings,
@@ -72,7 +73,7 @@ struct State {
 }
 
 impl SflowAgent {
-    /// An agent that has sent nothing, with the memory that it will need.
+    /// Creates an agent that has sent nothing, with all the memory it will need.
     pub(super) fn new(settings: SflowSettings, port_count: usize) -> Self {
         let ports: PortSet = (0..port_count)
             .filter_map(weir_core::PortId::from_index)
@@ -106,12 +107,12 @@ impl SflowAgent {
         }
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &SflowSettings {
         &self.settings
     }
 
-    /// The switch's address in datagrams, once there is one.
+    /// Returns the switch's address in datagrams, once it is known.
     pub fn agent(&self) -> Option<IpAddr> {
         self.state().agent
     }
@@ -121,7 +122,7 @@ impl SflowAgent {
         self.state().agent = Some(agent);
     }
 
-    /// The last error of sending, if it is recent.
+    /// Returns the last send error, if it is recent.
     pub fn error(&self) -> Option<String> {
         let now = clock::now();
         let state = self.state();
@@ -130,17 +131,17 @@ impl SflowAgent {
         recent.map(|(_, error)| error.clone())
     }
 
-    /// Notes an error of sending.
+    /// Records a send error.
     pub fn note_error(&self, error: String) {
         self.state().error = Some((clock::now(), error));
     }
 
-    /// Adds to the counters.
+    /// Updates the counters.
     pub fn count(&self, add: impl FnOnce(&mut SflowCounters)) {
         add(&mut self.state().counters);
     }
 
-    /// All counters.
+    /// Returns all counters.
     pub fn counters(&self) -> SflowCounters {
         let mut counters = self.state().counters;
         let (drops, samples) = (figures(&self.drops), figures(&self.samples));
@@ -150,12 +151,12 @@ impl SflowAgent {
         counters
     }
 
-    /// Dropped frames, whether reported or not.
+    /// Returns the number of dropped frames, reported or not.
     pub fn drops_seen(&self) -> u64 {
         figures(&self.drops).seen
     }
 
-    /// Frames from which samples were chosen.
+    /// Returns the number of frames from which samples were chosen.
     pub fn packets_seen(&self) -> u64 {
         figures(&self.samples).seen
     }

@@ -1,4 +1,4 @@
-//! From the configuration file to the switch's announcement by LLDP.
+//! Derives the LLDP announcement from the configuration file.
 
 use weir_config::daemon::{default_dscp_map, DaemonConfig, Port, Trust};
 use weir_core::control::neighbours::AnnouncedPort;
@@ -32,7 +32,7 @@ pub(super) fn lldp(config: &DaemonConfig) -> LldpSettings {
 
 fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> AnnouncedPort {
     let description = format!("Weir {}", env!("CARGO_PKG_VERSION"));
-    // A port's name is also a file's name, so that it is neither empty nor too long.
+    // A port's name is also a file name, so it is neither empty nor too long.
     let identifier = PortIdentifier::interface_name(&port.name)
         .unwrap_or_else(|| PortIdentifier::mac(port.address.unwrap_or_default()));
     AnnouncedPort {
@@ -53,8 +53,8 @@ fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> Announc
     }
 }
 
-/// Every priority is a traffic class of its own. It is strict, or takes turns by its weight; strict
-/// ones have no part of the bandwidth that others share.
+/// Every priority is a separate traffic class. It is strict or has a weight; strict ones have no part of the bandwidth that
+/// others share.
 fn ets(core: &SwitchConfig) -> EtsConfiguration {
     let mut assignment = [TrafficClass::default(); CLASS_COUNT];
     for (class, priority) in assignment.iter_mut().zip(Priority::ALL) {
@@ -78,8 +78,7 @@ fn ets(core: &SwitchConfig) -> EtsConfiguration {
     }
 }
 
-/// A class with Levels also obeys and sends PFC, so that to a neighbour without Levels it is one
-/// with PFC.
+/// A class with Levels also obeys and sends PFC, so a neighbour without Levels sees it as a class with PFC.
 fn lossless(core: &SwitchConfig) -> PrioritySet {
     Priority::ALL
         .into_iter()
@@ -87,8 +86,7 @@ fn lossless(core: &SwitchConfig) -> PrioritySet {
         .fold(PrioritySet::EMPTY, PrioritySet::with)
 }
 
-/// Returns the file's requests to hosts for UDP ports, and its deviations from the usual DSCP
-/// mapping, if the port uses DSCP.
+/// Returns the file's requests to hosts for UDP ports, and its deviations from the usual DSCP mapping if the port uses DSCP.
 fn applications(config: &DaemonConfig, port: &Port) -> Option<ApplicationTable> {
     let usual = default_dscp_map();
     let looks = matches!(port.trust, Trust::Dscp | Trust::PcpDscp);
@@ -111,7 +109,7 @@ fn applications(config: &DaemonConfig, port: &Port) -> Option<ApplicationTable> 
     ApplicationTable::new(&entries).filter(|_| !entries.is_empty())
 }
 
-/// Towards hosts, and to neighbours that the file declares regular, the port uses PFC.
+/// Towards hosts, and neighbours that the file declares regular, the port uses PFC.
 fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
     let is_fabric = port.role == PortRole::Fabric;
     let speaks_levels = is_fabric && port.neighbour != Neighbour::Regular;
@@ -124,7 +122,7 @@ fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
     };
     WeirV1 {
         clcm: is_fabric && config.deadlock.policy.speaks_clcm(),
-        // Set where a neighbour is heard.
+        // Set once a neighbour is heard.
         hears: false,
         coding: Some(port.feedback),
         modes: core.classes.map(|class| mode(class.mode)),
@@ -183,7 +181,7 @@ interval = "5s"
     }
 
     #[test]
-    fn a_fabric_port_says_all() {
+    fn a_fabric_port_announces_all_settings() {
         let settings = settings();
         assert!(settings.enabled && settings.interval == weir_core::Duration::from_secs(5));
         let port = &settings.ports[0];

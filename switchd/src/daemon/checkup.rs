@@ -1,5 +1,4 @@
-//! The doctor's checks at the start: problems that do not prevent the start are logged with their
-//! remedies.
+//! The doctor's checks at the start: logs problems that do not prevent the start, with their remedies.
 
 use std::path::PathBuf;
 
@@ -8,7 +7,7 @@ use weir_doctor::{judge, Facts, Grade, Running, RunningPort, Wanted};
 
 use super::AttachedPort;
 
-/// Checks in a thread of its own, once the ports are `attached`: devices may take their time to answer.
+/// Runs the checks on a separate thread once the ports are `attached`, since devices may answer slowly.
 pub fn start(config: DaemonConfig, file: PathBuf, attached: &[AttachedPort]) {
     let ports = config.ports.iter().zip(attached);
     let ports = ports.map(|(port, attached)| RunningPort {
@@ -35,7 +34,7 @@ pub fn start(config: DaemonConfig, file: PathBuf, attached: &[AttachedPort]) {
 fn log_problems(wanted: &Wanted) {
     let ports = wanted.config.ports.iter();
     let devices: Vec<&str> = ports.map(|port| &*port.device).collect();
-    // The programs are this daemon's own.
+    // The programs belong to this daemon.
     let facts = Facts::read(&devices, &|_| (None, None));
     let findings = judge(&facts, wanted);
     let problems = findings.iter().filter(|it| it.grade == Grade::Problem);

@@ -1,9 +1,8 @@
 //! `--container`: the configuration of a switch in a container without one.
 //!
-//! Container managers add interfaces to running containers: Docker by `docker network connect`,
-//! containerlab for every link of a topology. So ports are
-//! [places](weir_config::daemon::Port::wait) for `eth1`, `eth2` and so on. `eth0` is the
-//! container's own, by which its metrics are read.
+//! Container managers add interfaces to running containers: Docker by `docker network connect`, containerlab for every link
+//! of a topology. The ports therefore [wait](weir_config::daemon::Port::wait) for `eth1`, `eth2` and so on. `eth0` is the
+//! container's own interface, which serves the metrics.
 
 use std::fmt::Write as _;
 use std::io;
@@ -21,12 +20,12 @@ const FILE: &str = "/run/weir/container.toml";
 const PORTS: usize = 8;
 const RATE: BitRate = BitRate::from_mbit(1_000);
 const MTU: Bytes = Bytes::new(1_500);
-/// Name of a switch whose host's name is not a valid switch name.
+/// Name of the switch if its host's name is not a valid one.
 const NAME: &str = "switch";
 
 /// Number of ports.
 const PORTS_VARIABLE: &str = "WEIR_PORTS";
-/// Interfaces of the node beside `eth0`: containerlab sets it on every node.
+/// Number of the node's interfaces besides `eth0`; containerlab sets it on every node.
 const CLAB_VARIABLE: &str = "CLAB_INTFS";
 /// The rate of every port.
 const RATE_VARIABLE: &str = "WEIR_RATE";
@@ -36,7 +35,7 @@ const MTU_VARIABLE: &str = "WEIR_MTU";
 /// `true` serves metrics and page on all addresses, without protection.
 const UNPROTECTED_VARIABLE: &str = "WEIR_UNPROTECTED";
 
-/// Why there is no configuration.
+/// Reason for which there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
     /// A variable is not a number of ports.
@@ -44,7 +43,7 @@ pub enum ContainerError {
         "the environment's {variable}={value}: write a number of ports, 1 to {PORT_COUNT_MAX}"
     )]
     Ports {
-        /// Which.
+        /// Name of the variable.
         variable: &'static str,
         /// Its value.
         value: String,
@@ -52,12 +51,12 @@ pub enum ContainerError {
     /// A variable is not a rate or a size.
     #[error("the environment's {variable}: {source}")]
     Unit {
-        /// Which.
+        /// Name of the variable.
         variable: &'static str,
-        /// Why not.
+        /// Parsing error.
         source: UnitError,
     },
-    /// A variable is neither yes nor no.
+    /// A variable is neither `true` nor `false`.
     #[error("the environment's {UNPROTECTED_VARIABLE}={0}: write true or false")]
     Unprotected(String),
     /// The file cannot be written.
@@ -65,8 +64,8 @@ pub enum ContainerError {
     File(#[from] io::Error),
 }
 
-/// If there is no file of the command line's name, generates one from the environment. A switch
-/// started by a keeper takes the file that its keeper has made: later changes in it hold.
+/// If the command line's file is missing, generates it from the environment. A switch started by a keeper uses the file that
+/// its keeper generated, including later changes.
 ///
 /// # Errors
 ///
@@ -165,7 +164,7 @@ impl Surroundings {
                 continue;
             };
             match value.parse() {
-                // A node without links yet.
+                // The node has no links yet.
                 Ok(0) if variable == CLAB_VARIABLE => {}
                 Ok(count) if (1..=PORT_COUNT_MAX).contains(&count) => return Ok(count),
                 _ => {
@@ -207,7 +206,7 @@ impl Surroundings {
     }
 }
 
-/// Returns 7 for `eth7`; `None` for devices that are no ports.
+/// Returns 7 for `eth7`; `None` for devices that are not ports.
 fn number(device: &str) -> Option<usize> {
     let digits = device.strip_prefix("eth")?;
     let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -31,10 +31,10 @@ use crate::model::clock;
 use crate::page;
 use crate::{api, export, metrics};
 
-/// Time that the previous switch may take to close its listeners.
+/// Time for the previous switch to close its listeners.
 const PARTING_WAIT: Duration = Duration::from_secs(2);
 const PARTING_POLL: Duration = Duration::from_millis(2);
-/// Retry interval after that for an address in use by another process.
+/// Retry interval after that, while another process uses the address.
 const TAKEN_POLL: Duration = Duration::from_secs(1);
 
 pub(super) struct Doors {
@@ -47,18 +47,18 @@ pub(super) struct Doors {
     monitor: LinkMonitor,
 }
 
-/// The files that protect listeners, read.
+/// Contents of the files that protect listeners.
 pub struct Protections {
     metrics: Protection,
     gnmi: Option<Protection>,
 }
 
 impl Protections {
-    /// Reads them.
+    /// Reads the files.
     ///
     /// # Errors
     ///
-    /// The first that cannot be used.
+    /// The first file that cannot be used.
     pub fn load(plan: &Plan) -> Result<Self, DaemonError> {
         let gnmi = plan.gnmi.as_ref();
         let gnmi = gnmi.map(|it| protection("gNMI", &it.protection, Some(gnmi::PROTOCOL)));
@@ -80,7 +80,7 @@ impl fmt::Debug for Protections {
 
 enum Door {
     Open(TcpListener),
-    /// Another process has it, the previous switch or an unrelated one: it is tried again.
+    /// Another process uses it, either the previous switch or an unrelated one; binding is retried.
     Taken {
         key: &'static str,
         address: SocketAddr,
@@ -92,7 +92,7 @@ impl Doors {
     ///
     /// # Errors
     ///
-    /// The first that cannot be had.
+    /// The first address that cannot be bound.
     pub(super) async fn open(plan: &mut Plan) -> Result<Self, DaemonError> {
         let listen =
             |path: &Path, group: Option<&str>| api::listen(path, group).map_err(api_error(path));
@@ -106,7 +106,7 @@ impl Doors {
             Some(protections) => protections,
             None => Protections::load(plan)?,
         };
-        // No address ends a switch that replaces another one.
+        // A switch that replaces another one keeps running without an address.
         let is_needed = match &plan.keeping {
             Some(keeping) => keeping.kept == Kept::First,
             None => true,
@@ -148,14 +148,14 @@ impl Doors {
         })
     }
 
-    /// Begins to answer, and to watch and announce links.
+    /// Starts to serve requests, and to monitor and announce links.
     pub(super) fn serve(
         self,
         plan: &mut Plan,
         shared: &Arc<Shared>,
         lldp: Option<Vec<io::Result<OwnedFd>>>,
     ) -> Vec<JoinHandle<()>> {
-        // Before anybody can ask for the file.
+        // Before a request can ask for the file.
         if let Some(reloader) = plan.reloader.take() {
             shared.life.set_reloader(reloader);
         }
@@ -222,7 +222,7 @@ impl Door {
         }
     }
 
-    /// Returns the listener, once there is one; `None` when the switch ends before.
+    /// Returns the listener once it is bound; `None` if the switch ends first.
     async fn opened(self, shared: &Shared) -> Option<TcpListener> {
         match self {
             Self::Open(listener) => Some(listener),
@@ -234,7 +234,7 @@ impl Door {
     }
 }
 
-/// Tries until the address is free. An unrelated process that uses it is reported.
+/// Retries until the address is free. Reports an unrelated process that uses it.
 async fn retake(key: &'static str, address: SocketAddr, shared: &Shared) -> TcpListener {
     let deadline = Instant::now() + PARTING_WAIT;
     let mut is_told = false;
@@ -286,7 +286,7 @@ fn api_error(path: &Path) -> impl FnOnce(io::Error) -> DaemonError {
     move |source| DaemonError::Api { path, source }
 }
 
-/// Spawns a task that never ends by itself, and owes no answer.
+/// Spawns a task that never ends by itself and returns no result.
 fn while_it_lasts(
     shared: &Arc<Shared>,
     task: impl Future<Output = ()> + Send + 'static,
@@ -300,7 +300,7 @@ fn while_it_lasts(
     })
 }
 
-/// Spawns a task that may fail and leave the switch forwarding; the failure is logged.
+/// Spawns a task whose failure is logged and leaves the switch forwarding.
 fn watched(
     what: &'static str,
     task: impl Future<Output = io::Result<()>> + Send + 'static,

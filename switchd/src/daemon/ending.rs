@@ -1,4 +1,4 @@
-//! Requests that end a switch that runs, and why it ends.
+//! Requests that end a running switch, and reasons for its end.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::handover::{gone, lose_keeper, make_ready, Readiness};
+use super::handover::{gone, hold_neighbours, lose_keeper, make_ready, Readiness};
 use super::plan::Keeping;
 use crate::control::{Control, Shared, Signal, SupervisorError};
-use crate::keeper::link::held_links;
 
 pub(super) enum Reason {
-    /// A stop was requested, or its keeper is gone.
+    /// A stop was requested, or the keeper is gone.
     Stop,
-    /// To be started again; the neighbours are held.
+    /// A restart was requested; the neighbours are paused.
     Restart,
     /// The dataplane or the control plane has ended.
     Failed(SupervisorError),
@@ -35,7 +34,7 @@ pub(super) async fn until_end(
                     tracing::info!(reason, drain_timeout = ?drain, "stopping");
                     return Reason::Stop;
                 }
-                // The API gives this only where there is a keeper.
+                // The API sends this only if there is a keeper.
                 Asked::Restart { is_trial } => if let Some(keeping) = keeping {
                     let why = match make_ready(keeping, &shared, run_dir, signals).await {
                         Readiness::Stopped(reason) => {
@@ -50,26 +49,23 @@ pub(super) async fn until_end(
                             }
                             Err(error) => format!("the keeper cannot end the next switch: {error}"),
                         },
-                        Readiness::Ready => {
-                            let links = held_links(&shared.info, keeping.pause_time);
-                            match keeping.link.hold(links).await {
-                                Ok(()) => {
-                                    tracing::info!("restarting: neighbours are paused");
-                                    shared.life.answer_restart(None);
-                                    return Reason::Restart;
-                                }
-                                Err(error) => format!("the keeper cannot pause neighbours: {error}"),
+                        Readiness::Ready => match hold_neighbours(keeping, &shared).await {
+                            Ok(()) => {
+                                tracing::info!("restarting: neighbours are paused");
+                                shared.life.answer_restart(None);
+                                return Reason::Restart;
                             }
-                        }
+                            Err(why) => why,
+                        },
                     };
                     match is_trial {
                         true => tracing::warn!(why, "a restart would be refused"),
-                        false => tracing::error!(why, "restart refused; this switch goes on"),
+                        false => tracing::error!(why, "restart refused; this switch continues"),
                     }
                     shared.life.answer_restart(Some(why));
                 }
             },
-            // The switch goes on forwarding.
+            // The switch keeps forwarding.
             () = gone(keeping, &shared) => lose_keeper(&shared),
             error = control.failed() => {
                 tracing::error!(%error, "stopping");
@@ -79,11 +75,11 @@ pub(super) async fn until_end(
     }
 }
 
-/// Request of a signal that may end the switch.
+/// A signal that may end the switch asks for this.
 enum Asked {
     Stop(&'static str),
     Restart {
-        /// True to only try whether the next switch could start.
+        /// True to only try if the next switch could start.
         is_trial: bool,
     },
 }
@@ -101,7 +97,7 @@ async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> 
                     "nothing to reload: the daemon was started without a configuration file"
                 ),
             },
-            // No sender is left.
+            // All senders are gone.
             None => return Asked::Stop("no more signals"),
         }
     }

@@ -1,4 +1,4 @@
-//! From one switch to the next, by way of their keeper.
+//! Handover from one switch to the next through their keeper.
 
 use std::os::unix::process::parent_id;
 use std::path::Path;
@@ -10,12 +10,13 @@ use weir_api::words::{EventName, Trouble};
 
 use super::ending::stop_signal;
 use super::plan::Keeping;
+use crate::control::kept::{self, port_with_kept_frame, Neighbours};
 use crate::control::{without_keeper, Restarted, Shared, Signal};
 use crate::dataplane::link::Stopped;
 use crate::dataplane::tables::Tables;
 use crate::dataplane::Closing;
 use crate::keeper::frames;
-use crate::keeper::link::resumed_links;
+use crate::keeper::link::{held_links, resumed_links, ResumedLink};
 use crate::model::clock;
 
 /// Resources that a stopped switch still has.
@@ -25,27 +26,22 @@ pub(super) struct Parting {
     pub(super) closing: Closing,
 }
 
-/// The next switch need not wait for the end of this process, nor until all is closed.
+/// Lets the next switch start before this process ends and everything is closed.
 pub(super) async fn give_place(Parting { keeping, closing }: Parting) {
     if let Some(mut keeping) = keeping {
         if let Err(error) = keeping.link.give_place().await {
             tracing::warn!(%error, "cannot tell the keeper that the place is free");
         }
     }
-    // It has nothing else to do, and a thread's end must not be awaited on the runtime.
+    // This thread has nothing else to do, but the runtime must not wait for a thread's end.
     let _ = spawn_blocking(move || closing.wait()).await;
 }
 
-/// Releases neighbours that were held for this switch, and accepts restart requests.
+/// Releases neighbours that were paused for this switch, and accepts restart requests.
 pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
     // Neighbours that the switch itself holds by now stay held.
-    let snapshot = shared.dataplane.inspect(Tables::NONE).await;
-    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
-    match keeping
-        .link
-        .ready(keeping.kept, resumed.unwrap_or_default())
-        .await
-    {
+    let resumed = resumed(shared).await;
+    match keeping.link.ready(keeping.kept, resumed).await {
         Ok(None) => {}
         Ok(Some(restarted)) => note_restart(shared, restarted),
         Err(error) => {
@@ -70,7 +66,7 @@ fn note_restart(shared: &Shared, restarted: Restarted) {
     shared.life.set_restarted(restarted);
 }
 
-/// Reports that the keeper has ended. The switch goes on.
+/// Reports that the keeper has ended. The switch keeps running.
 pub(super) fn lose_keeper(shared: &Shared) {
     shared.life.set_keeper_gone();
     let told = Described::new(clock::now(), EventName::KeeperGone);
@@ -82,6 +78,41 @@ pub(super) fn lose_keeper(shared: &Shared) {
     shared
         .life
         .set_trouble("keeper", Some((Trouble::KeeperGone, text)));
+}
+
+/// Pauses the neighbours for the next switch. If a sent frame then stays with somebody, they go on and the next switch is ended:
+/// it could not have the device.
+///
+/// # Errors
+///
+/// For people: why this switch goes on.
+pub(super) async fn hold_neighbours(keeping: &mut Keeping, shared: &Shared) -> Result<(), String> {
+    let links = held_links(&shared.info, keeping.pause_time);
+    let held = keeping.link.hold(links).await;
+    held.map_err(|error| format!("the keeper cannot pause neighbours: {error}"))?;
+    if !keeping.link.can_resume() {
+        return Ok(());
+    }
+    // A dataplane that is silent is no reason against a restart.
+    let Ok(Some(port)) = port_with_kept_frame(shared, Neighbours::Paused).await else {
+        return Ok(());
+    };
+    let resumed = keeping.link.resume(resumed(shared).await).await;
+    let ended = keeping.link.discard().await;
+    match resumed.and(ended) {
+        Ok(()) => Err(kept::told(&port)),
+        Err(error) => Err(format!(
+            "{}. The keeper does not answer, and neighbours stay paused for a while: {error}",
+            kept::told(&port)
+        )),
+    }
+}
+
+/// Neighbours that the switch itself does not hold.
+async fn resumed(shared: &Shared) -> Vec<ResumedLink> {
+    let snapshot = shared.dataplane.inspect(Tables::NONE).await;
+    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
+    resumed.unwrap_or_default()
 }
 
 /// Stores frames that could not leave for the next switch, and reports the lost ones to the keeper.
@@ -109,7 +140,7 @@ pub(super) async fn leave(
     }
 }
 
-/// Waits until the keeper is gone; for ever without one, or when it is gone already.
+/// Waits until the keeper ends; forever without one, or when it has ended already.
 pub(super) async fn gone(keeping: &mut Option<Keeping>, shared: &Shared) {
     match keeping {
         Some(keeping) if !shared.life.is_keeper_gone() => keeping.link.gone().await,
@@ -118,15 +149,15 @@ pub(super) async fn gone(keeping: &mut Option<Keeping>, shared: &Shared) {
 }
 
 pub(super) enum Readiness {
-    /// It is ready, or the keeper is too old to prepare one.
+    /// The next switch is ready, or the keeper is too old to prepare one.
     Ready,
-    /// It would not start.
+    /// The next switch did not start.
     Refused(String),
-    /// The switch is to stop meanwhile, with the reason.
+    /// The switch was stopped in the meantime, for this reason.
     Stopped(&'static str),
 }
 
-/// Prepares the next switch before neighbours wait for it, with the changes at run time so far.
+/// Prepares the next switch before neighbours are paused, with the run-time changes so far.
 pub(super) async fn make_ready(
     keeping: &mut Keeping,
     shared: &Shared,

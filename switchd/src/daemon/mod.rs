@@ -1,4 +1,4 @@
-//! The daemon's life: start-up, running, draining, clean-up, in this order and back.
+//! The daemon's life cycle: start-up, running, draining and clean-up.
 //!
 //! Design: docs/src/internals/design/daemon.md.
 
@@ -42,19 +42,19 @@ pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopp
 pub use doors::Protections;
 pub use plan::{DaemonError, Keeping, Plan};
 
-/// Time that answers on their way may take once the daemon ends.
+/// Time for pending answers once the daemon ends.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
-/// Time while neighbours are held for the next switch: they wait as well.
+/// The same time while neighbours are paused for the next switch, since they wait as well.
 const ANSWERS_WAIT_HELD: Duration = Duration::from_millis(2);
 
 /// End of the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// As asked; frames may be lost all the same when the time for draining was too short.
+    /// As requested; frames may still be lost if the time for draining was too short.
     Cleanly,
-    /// A second signal came while it drained.
+    /// A second signal arrived during draining.
     CutShort,
-    /// The keeper is to restart it; it holds the neighbours.
+    /// The keeper is to restart it and pauses the neighbours.
     ToRestart,
 }
 
@@ -63,7 +63,7 @@ pub enum Ended {
 ///
 /// # Errors
 ///
-/// See [`DaemonError`]; everything is cleaned up then.
+/// See [`DaemonError`]; everything has been cleaned up.
 pub async fn run<D: RunningDataplane>(
     mut plan: Plan,
     start: impl FnOnce(Arc<RunDir>) -> anyhow::Result<D> + Send + 'static,
@@ -77,7 +77,7 @@ pub async fn run<D: RunningDataplane>(
         Ok(begun) => run_in(plan, &run_path, begun, signals).await,
         Err(error) => {
             if let Some(keeping) = plan.keeping.as_mut().filter(|it| it.has_way_back()) {
-                // All that is left is for what ran before.
+                // The rest is used by the previous configuration.
                 drop(run_dir);
                 keeping.link.unready(&told(&error)).await;
                 return Err(error);
@@ -85,7 +85,7 @@ pub async fn run<D: RunningDataplane>(
             Err(error)
         }
     };
-    // A start that was cut short may hold the directory still: then the process's end releases it.
+    // An interrupted start may still hold the directory: then the end of the process releases it.
     if let Some(run_dir) = Arc::into_inner(run_dir) {
         match outcome {
             Ok((Ended::ToRestart, parting)) => {
@@ -205,8 +205,7 @@ async fn run_in<D: RunningDataplane>(
     }
 }
 
-/// Reports to the service manager that the switch ends, or restarts; returns what to do with its
-/// programs.
+/// Reports to the service manager that the switch ends or restarts; returns the fate of its programs.
 fn announce_end(again: bool) -> Programs {
     if again {
         service::notify_reloading();
@@ -290,7 +289,7 @@ fn log_ready(shared: &Shared, api_socket: &Path, [metrics, gnmi, page]: [Option<
 }
 
 async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>, answers_wait: Duration) {
-    // It ends at once, but a thread's end must not be awaited on the runtime.
+    // It ends at once, but the runtime must not wait for a thread's end.
     let _ = spawn_blocking(move || control.stop()).await;
     let deadline = tokio::time::Instant::now() + answers_wait;
     let mut cut_off = 0;
@@ -301,7 +300,7 @@ async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>, answers_wait
         }
     }
     if cut_off > 0 {
-        tracing::info!(tasks = cut_off, waited = ?answers_wait, "answers on their way are cut off");
+        tracing::info!(tasks = cut_off, waited = ?answers_wait, "pending answers are cut off");
     }
 }
 
@@ -337,7 +336,7 @@ async fn stop_dataplane<D: RunningDataplane>(
 struct SharedDataplane<D>(Arc<Mutex<Option<D>>>);
 
 impl<D> SharedDataplane<D> {
-    /// Returns the result of `ask` on the dataplane, while there is one.
+    /// Calls `ask` with the dataplane, if there is one.
     fn with<T>(&self, ask: impl FnOnce(&mut D) -> T) -> Option<T> {
         let mut dataplane = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         dataplane.as_mut().map(ask)

@@ -21,14 +21,14 @@ use crate::os::run_dir::RunDirError;
 use crate::os::secret::SecretError;
 use crate::page::PageSettings;
 
-/// All that the daemon needs to know beside its dataplane.
+/// Everything that the daemon needs besides its dataplane.
 #[derive(Debug)]
 pub struct Plan {
     /// The run directory.
     pub run_dir: PathBuf,
     /// Path of the API's Unix socket.
     pub api_socket: PathBuf,
-    /// Access to it, and the read-only socket.
+    /// Access to the API socket, and the read-only socket.
     pub api: ApiConfig,
     /// Address of the metrics; `None` to disable them.
     pub metrics: Option<SocketAddr>,
@@ -38,86 +38,86 @@ pub struct Plan {
     pub gnmi: Option<GnmiSettings>,
     /// Settings of the live page; `None` to disable it.
     pub page: Option<PageSettings>,
-    /// Names and settings; what is known only once the ports are attached is filled in then.
+    /// Names and settings; attaching the ports fills in the rest.
     pub info: SwitchInfo,
     /// Settings of the control plane.
     pub control: ControlSettings,
-    /// Time that buffered frames may take to leave at the end.
+    /// Time to send buffered frames at the end.
     pub drain: Duration,
-    /// Reads the configuration file again; `None` where there is none.
+    /// Reloads the configuration file; `None` if there is none.
     pub reloader: Option<Reloader>,
     /// Heartbeat timeout of the service manager; `None` if it needs none.
     pub watchdog: Option<Duration>,
-    /// The files that protect listeners, where they were read beforehand.
+    /// Contents of the files that protect listeners, if read beforehand.
     pub protections: Option<Protections>,
     /// Restart support; `None` without a keeper.
     pub keeping: Option<Keeping>,
 }
 
-/// The switch's side of its keeper.
+/// The switch's connection to its keeper.
 #[derive(Debug)]
 pub struct Keeping {
-    /// To it.
+    /// Channel to the keeper.
     pub link: KeeperLink,
-    /// Which of its switches this is.
+    /// This process's role among the keeper's switches.
     pub kept: Kept,
-    /// Pause time that holds neighbours.
+    /// Pause time used to hold neighbours.
     pub pause_time: Quanta,
     /// Sender for [`Signal::Restart`].
     pub signals: mpsc::Sender<Signal>,
 }
 
 impl Keeping {
-    /// The keeper starts the previous switch if this one does not start.
+    /// Returns true if the keeper starts the previous switch when this one does not start.
     pub(super) fn has_way_back(&self) -> bool {
         self.kept != Kept::First && self.link.goes_back()
     }
 }
 
-/// Why the daemon could not start, or ended by itself.
+/// Reason for which the daemon could not start, or ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The run directory cannot be ours.
+    /// The run directory cannot be used.
     #[error(transparent)]
     RunDir(#[from] RunDirError),
-    /// The API's socket cannot be made.
+    /// The API's socket cannot be created.
     #[error("cannot create the API socket {path}: {source}")]
     Api {
         /// Path of the socket.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
-    /// The metrics' address cannot be taken.
+    /// The address of the metrics cannot be used.
     #[error("cannot serve metrics at {address}: {source}")]
     Metrics {
         /// Address of the listener.
         address: SocketAddr,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
     /// The files that protect a listener cannot be used.
     #[error("cannot protect {what}: {source}")]
     Protection {
-        /// Which listener.
+        /// The listener.
         what: &'static str,
-        /// Why not.
+        /// Cause.
         source: SecretError,
     },
-    /// gNMI's address cannot be taken.
+    /// The address of gNMI cannot be used.
     #[error("cannot serve gNMI at {address}: {source}; set gnmi.listen to another address or to \"off\"")]
     Gnmi {
         /// Address of the listener.
         address: SocketAddr,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
-    /// The page's address cannot be taken.
+    /// The address of the page cannot be used.
     #[error("cannot serve the live page at {address}: {source}; set page.listen to another address or to \"off\"")]
     Page {
         /// Address of the listener.
         address: SocketAddr,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
     /// The dataplane did not start.
@@ -131,7 +131,7 @@ pub enum DaemonError {
     LinkMonitor(io::Error),
 }
 
-/// Returns the error and its causes, without those that the preceding text already contains.
+/// Returns the error and its causes, except causes that the preceding text already contains.
 fn unrepeated(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |text, cause| {
         let cause = cause.to_string();
@@ -144,7 +144,7 @@ fn unrepeated(error: &anyhow::Error) -> String {
 }
 
 impl DaemonError {
-    /// The exit status of a daemon that ends with this error.
+    /// Returns the exit status for this error.
     pub fn status(&self) -> u8 {
         let dataplane = match self {
             Self::Dataplane(error) => error.downcast_ref(),

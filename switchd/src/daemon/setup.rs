@@ -1,4 +1,4 @@
-//! From the configuration file to what the daemon's parts want.
+//! Derives the settings of the daemon's parts from the configuration file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::model::classify::Trusted;
 use crate::os::privileges::Files;
 use crate::page::PageSettings;
 
-/// Builds the plan for [`crate::daemon::run`]. `seed` is the control plane's randomness.
+/// Builds the plan for [`crate::daemon::run`]. `seed` seeds the control plane's random numbers.
 pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
     Plan {
         run_dir: config.run_dir.clone(),
@@ -58,11 +58,11 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
     }
 }
 
-/// Refuses to start on a kernel that ordinary traffic would bring down, unless `force` is set.
+/// Refuses to start on a kernel that ordinary traffic would crash, unless `force` is set.
 ///
 /// # Errors
 ///
-/// The fault, a kernel without it, and how to start all the same.
+/// States the fault, a kernel without it, and how to start nevertheless.
 pub fn refuse_broken_kernel(force: bool) -> Result<(), String> {
     let release = nix::sys::utsname::uname().map(|it| it.release().to_owned());
     let release = release.unwrap_or_default();
@@ -128,8 +128,8 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     }
 }
 
-/// Returns the files that a running switch needs: those of its own directories, and those that may be read again. `in_force` is a
-/// file in the place of `file`.
+/// Returns the files that a running switch needs: those of its own directories, and those that may be read again. `in_force`
+/// replaces `file`.
 pub fn files(config: &DaemonConfig, file: &Path, in_force: Option<&Path>) -> Files {
     let beside = |path: &Path| directory_of(path).to_owned();
     let metrics = config.metrics.protection();
@@ -139,7 +139,7 @@ pub fn files(config: &DaemonConfig, file: &Path, in_force: Option<&Path>) -> Fil
     let tls = [metrics.tls, gnmi.tls].into_iter().flatten();
     let secrets = tls.flat_map(|files| [files.certificate, files.key]);
     let secrets = secrets.chain(tokens.into_iter().flatten());
-    // A file that is replaced is another file: its directory has both.
+    // A replaced file is a new file: permit its directory, which holds both.
     let named = secrets
         .chain([file.to_owned()])
         .chain(in_force.map(Path::to_owned));

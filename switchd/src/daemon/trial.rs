@@ -1,5 +1,5 @@
-//! Trials for `switchctl doctor`: a port against a neighbour that reflects (`--loop`), and whether
-//! the kernel accepts the XDP program (`--try-programs`).
+//! Trials for `switchctl doctor`: a port against a neighbour that reflects (`--loop`), and a check that the kernel accepts
+//! the XDP program (`--try-programs`).
 
 use std::io::{IsTerminal, Write};
 
@@ -25,11 +25,11 @@ const SIGNAL_POLL: Duration = Duration::from_millis(50);
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
 /// Tries `device`, one of the ports of `config`, for at most `limit`. Progress goes to standard error if that is a terminal.
-/// `signals` end it early.
+/// `signals` ends it early.
 ///
 /// # Errors
 ///
-/// When the port cannot be had, or its program not detached.
+/// When the port cannot be used, or its program cannot be detached.
 pub fn run(
     config: &DaemonConfig,
     device: &str,
@@ -60,8 +60,8 @@ pub fn programs() -> Vec<TriedProgram> {
     tried.into()
 }
 
-/// SIGINT and SIGTERM from now on, the latter also when the process that started this one ends. To be called before there are
-/// other threads.
+/// Blocks SIGINT and SIGTERM and returns a descriptor for them. SIGTERM is also sent when the parent process ends. Call this
+/// before starting other threads.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ fn try_out(port: &mut LonePort, tester: &mut Tester, signals: &SignalFd, longest
         port.receive(|frame| tester.receive(clock::now(), frame));
         let now = clock::now();
         while let Some(length) = tester.next_frame(now, &mut buffer) {
-            // A frame that finds no room counts as lost, which it is.
+            // A frame without room counts as lost, which it is.
             port.send(buffer.get(..length).unwrap_or(&[]));
         }
         port.flush();
@@ -102,7 +102,7 @@ fn try_out(port: &mut LonePort, tester: &mut Tester, signals: &SignalFd, longest
     progress.clear();
 }
 
-/// A line on a terminal.
+/// Progress line on a terminal.
 struct Progress {
     is_shown: bool,
     last: Option<Instant>,
@@ -126,7 +126,7 @@ impl Progress {
             (_, 0) => "looking for a neighbour that reflects".to_owned(),
             (sent, all) => format!("{sent} of {all} frames"),
         };
-        // If it cannot be shown, there is no viewer.
+        // An error means that there is no viewer.
         let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
     }
 

@@ -1,41 +1,41 @@
-//! Closing what the kernel takes its time to close: neighbours may be held meanwhile, and the next switch has something else to do.
+//! Closes kernel objects in the background: the kernel takes time, while neighbours may be paused and the next switch has
+//! work to do.
 
 use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 
-/// Sockets that are closed at the same time.
+/// Maximum number of sockets closed at the same time.
 const TOGETHER: usize = 64;
 
-/// Threads that close something. They go on without a [waiter](Self::wait), but not beyond the end
-/// of the process, which would close the rest one after the other.
+/// Threads that close kernel objects. They run without a [waiter](Self::wait), but end with the process, which then closes
+/// the rest one by one.
 #[derive(Debug, Default)]
 pub struct Closing(Vec<JoinHandle<()>>);
 
 impl Closing {
-    /// Closes something in a thread. If none can be started, it is closed before this returns.
+    /// Runs `close` on a thread. If none can be started, it runs before this returns.
     pub(super) fn begin(&mut self, close: impl FnOnce() + Send + 'static) {
-        // A thread that cannot start drops its closure, and with it what that closes.
+        // If the thread cannot start, dropping the closure closes its objects.
         self.0.extend(named().spawn(close).ok());
     }
 
-    /// Waits until all is closed.
+    /// Waits until everything is closed.
     pub fn wait(self) {
         for thread in self.0 {
-            // None can panic, and if one had, the process's end would close the rest.
+            // No thread can panic; even then the end of the process would close the rest.
             let _ = thread.join();
         }
     }
 }
 
-/// Closes sockets, each in a thread of its own: the kernel waits for a grace period in each close,
-/// and those that begin together wait for the same one. If no thread can be started, closes them
-/// here.
+/// Closes each socket on a separate thread: every close waits for a grace period of the kernel, and concurrent ones share
+/// it. If no thread can be started, closes them here.
 pub(super) fn close_together(mut sockets: Vec<OwnedFd>) {
     while !sockets.is_empty() {
         let some = sockets.split_off(sockets.len().saturating_sub(TOGETHER));
         std::thread::scope(|scope| {
             for socket in some {
-                // As above.
+                // If the thread cannot start, dropping the closure closes the socket.
                 let _ = named().spawn_scoped(scope, move || drop(socket));
             }
         });
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_goes_on_when_all_is_closed() {
+    fn waiting_ends_when_all_is_closed() {
         let (may_end, told) = mpsc::channel::<()>();
         let (done, is_done) = mpsc::channel();
         let mut closing = Closing::default();

@@ -1,4 +1,4 @@
-//! Why a dataplane does not start.
+//! Errors that prevent the start of a dataplane.
 
 use std::io as std_io;
 
@@ -11,16 +11,16 @@ use crate::os::holder::Holder;
 
 use crate::os::secret::SecretError;
 
-/// Why the dataplane could not start.
+/// Reason for which the dataplane could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DataplaneError {
-    /// The fabric's key cannot be had.
+    /// The fabric's key is unavailable.
     #[error("control-frames.key-file: {0}")]
     FabricKey(#[from] SecretError),
-    /// The kernel gives no random numbers.
+    /// The kernel provides no random numbers.
     #[error("cannot read /dev/urandom: {0}")]
     Random(std_io::Error),
-    /// No such device in this network namespace.
+    /// The device does not exist in this network namespace.
     #[error("port {port}: no device `{device}` in this network namespace (`ip link` lists them)")]
     NoDevice {
         /// The port.
@@ -28,30 +28,30 @@ pub enum DataplaneError {
         /// The device.
         device: String,
     },
-    /// A trial is of one port alone.
+    /// A trial needs exactly one port.
     #[error("`{device}` is not the device of exactly one port of the configuration")]
     NotOnePort {
         /// The device.
         device: String,
     },
-    /// The device is of a kind, or in a place, that a switch cannot use.
+    /// The switch cannot use the device: its kind or its place is unsuitable.
     #[error("port {port}: device `{device}` {refusal}")]
     Unfit {
         /// The port.
         port: String,
         /// The device.
         device: String,
-        /// The reason, and the way to mend it.
+        /// The reason, and the remedy.
         refusal: Box<Refusal>,
     },
-    /// Another process has the device.
+    /// Another process uses the device.
     #[error("port {port}: device `{device}` {holder}")]
     Taken {
         /// The port.
         port: String,
         /// The device.
         device: String,
-        /// The program on it, and its process.
+        /// The attached program and its process.
         holder: Box<Holder>,
     },
     /// The device has no MAC address.
@@ -62,32 +62,32 @@ pub enum DataplaneError {
         /// The device.
         device: String,
     },
-    /// The device carries shorter frames than the switch would send by it.
+    /// The device's MTU is shorter than frames that the switch would send.
     #[error("port {port}: device `{device}` has an MTU of {mtu} B and dataplane.mtu is {wanted}: longer frames for it would be lost; raise the device MTU (`ip link set dev {device} mtu {}`) or lower dataplane.mtu", wanted.get())]
     SmallMtu {
         /// The port.
         port: String,
         /// The device.
         device: String,
-        /// The device's, in bytes.
+        /// MTU of the device in bytes.
         mtu: u32,
-        /// The configured one.
+        /// Configured MTU.
         wanted: Bytes,
     },
-    /// The shared memory could not be had.
+    /// The shared memory could not be mapped.
     #[error("mapping {mebibytes} MiB of UMEM: {reason}; reduce buffers (xoff, headroom, buffer) or use a larger cell")]
     Umem {
         /// Amount of memory.
         mebibytes: u64,
-        /// Why not.
+        /// Cause.
         reason: String,
     },
-    /// The shared memory was to be in huge pages.
+    /// The shared memory requires huge pages, which could not be mapped.
     #[error("huge-pages = \"require\": cannot map {pages} huge pages of 2 MiB for the UMEM: {reason}; reserve them with `sysctl vm.nr_hugepages={pages}`, or set \"auto\" to go on without")]
     HugePages {
         /// Number of pages.
         pages: u64,
-        /// Why not.
+        /// Cause.
         reason: String,
     },
     /// A socket could not be opened.
@@ -97,46 +97,46 @@ pub enum DataplaneError {
         device: String,
         /// The queue.
         queue: u32,
-        /// Why not, and what helps.
+        /// Cause, and the remedy.
         reason: String,
     },
-    /// Frames come in by a queue that no port receives from.
+    /// Frames arrive on a queue that no socket receives from.
     #[error("port {port}: device `{device}` receives by {has} queues, and queue {queue} has no socket: its frames would be lost; remove `queues` from the port, so that each queue gets one, or use fewer queues (`ethtool -L {device} combined N`, `ethtool -X {device} equal N`; `ethtool -l` shows how many there are once the program is attached)")]
     Queues {
         /// The port.
         port: String,
         /// The device.
         device: String,
-        /// Its queues.
+        /// Number of the device's queues.
         has: u32,
-        /// The first that has none.
+        /// The first queue without a socket.
         queue: u32,
     },
-    /// Credits stand for slots of one ring.
+    /// Credits count the slots of a single ring.
     #[error("port {port}: device `{device}` receives by {has} queues, and classes with credits need ports with one: use one queue (`ethtool -L {device} combined 1`; `ethtool -l` shows how many there are once the program is attached), or write mode = \"pfc\"")]
     CreditQueues {
         /// The port.
         port: String,
         /// The device.
         device: String,
-        /// Its queues.
+        /// Number of the device's queues.
         has: u32,
     },
-    /// The device changes frames before the switch has them.
+    /// An offload changes frames before they reach the switch.
     #[error("port {port}: {what} of device `{device}` is on: it {does}; switch it off (`ethtool -K {device} {what} off`), or set dataplane.offloads = \"manage\"{}", if *.refused { " (it was, and the device refuses)" } else { "" })]
     Offload {
         /// The port.
         port: String,
         /// The device.
         device: String,
-        /// As ethtool(8) takes it.
+        /// Name of the feature for ethtool(8).
         what: &'static str,
-        /// Consequence.
+        /// Effect on frames.
         does: &'static str,
-        /// It could not be switched off.
+        /// True if it could not be switched off.
         refused: bool,
     },
-    /// The device's driver has no native XDP, or not with the device's settings.
+    /// The driver has no native XDP, or not with the device's settings.
     #[error("port {port}: dataplane.xdp-mode = \"native\", but device `{device}` does not support native XDP with its present settings (`dmesg` has the reason of drivers that report one); set dataplane.xdp-mode = \"auto\"")]
     NoNative {
         /// The port.
@@ -144,7 +144,7 @@ pub enum DataplaneError {
         /// The device.
         device: String,
     },
-    /// The program cannot tell the switch anything of a frame.
+    /// The program cannot pass metadata to the switch.
     #[error("port {port}: dataplane.xdp-mode = \"native\", but driver {driver} of `{device}` leaves no room for metadata: every frame would be lost; set dataplane.xdp-mode = \"auto\"")]
     NoMetadata {
         /// The port.
@@ -154,7 +154,7 @@ pub enum DataplaneError {
         /// Its driver.
         driver: &'static str,
     },
-    /// The device would take no frames of several buffers.
+    /// The device would drop frames of several buffers.
     #[error("port {port}: driver {driver} of `{device}` has the device take frames above {} B only if lro was on as it was brought up, and lro is off; `{}` (attaching the program switches lro off), set dataplane.offloads = \"manage\", or lower dataplane.mtu", longest.get(), up_with_lro(.device))]
     LongFrames {
         /// The port.
@@ -163,7 +163,7 @@ pub enum DataplaneError {
         device: String,
         /// Its driver.
         driver: &'static str,
-        /// The longest frame that comes in for certain.
+        /// The longest frame that is received reliably.
         longest: Bytes,
     },
     /// The driver's buffers are shorter than a frame.
@@ -175,9 +175,9 @@ pub enum DataplaneError {
         device: String,
         /// Its driver.
         driver: &'static str,
-        /// Shortage.
+        /// Missing room.
         short: TooShort,
-        /// The MTU that would do.
+        /// A sufficient MTU.
         mtu: Bytes,
     },
     /// The XDP program could not be loaded or attached.
@@ -185,7 +185,7 @@ pub enum DataplaneError {
     Program {
         /// The port.
         port: String,
-        /// Why not.
+        /// Cause.
         source: EbpfError,
     },
     /// The switch core refuses the configuration.
@@ -194,12 +194,12 @@ pub enum DataplaneError {
     /// The thread that takes a port's rings has ended.
     #[error("the dataplane has ended")]
     Ended,
-    /// A thread or an eventfd could not be had.
+    /// A thread or an eventfd could not be created.
     #[error("{what}: {source}")]
     System {
-        /// Object of the shortage.
+        /// The object that could not be created.
         what: &'static str,
-        /// Why not.
+        /// Cause.
         source: std_io::Error,
     },
 }

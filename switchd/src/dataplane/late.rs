@@ -1,7 +1,7 @@
-//! Ports that are taken and released while the switch runs: their devices come and go.
+//! Ports attached and released at run time, as their devices appear and disappear.
 //!
-//! All that takes time (loading, attaching, binding) happens here, on a thread that no frame waits for. The threads of the
-//! dataplane only take rings in and hand them out between two rounds.
+//! Everything slow (loading, attaching, binding) happens here, on a thread that no frame waits for. The dataplane threads
+//! only take rings in and hand them out between two rounds.
 
 use std::path::PathBuf;
 
@@ -25,19 +25,18 @@ use super::Dataplane;
 /// State for opening a port.
 #[derive(Debug)]
 pub(super) struct Late {
-    /// With the queues and chunks for which the memory was allocated.
+    /// With the queues and chunks that the memory was allocated for.
     pub(super) config: DaemonConfig,
     pub(super) pin_root: PathBuf,
     pub(super) shares: Shares,
 }
 
 impl Dataplane {
-    /// Attaches `port`'s device, now that there is one, and begins to forward by it. `None` when
-    /// there is none, or the port has one already.
+    /// Attaches `port`'s device and begins to forward. Returns `None` when there is no device, or the port has one already.
     ///
     /// # Errors
     ///
-    /// Why it cannot be used. Nothing is attached then.
+    /// The reason for which it cannot be used; nothing is attached then.
     pub(super) fn take_port(
         &mut self,
         port: PortId,
@@ -92,7 +91,7 @@ impl Dataplane {
         let config = &self.late.config;
         attached.see_to_device(config, settings, device)?;
         let has = ethtool::receive_queues(&settings.device);
-        // No more than there is memory for.
+        // Not more queues than the memory was allocated for.
         let made_for = settings.queue_count.unwrap_or(1);
         let rest = has.map_or(1, |has| has.saturating_sub(settings.queue).max(1));
         settings.queue_count = Some(made_for.min(rest));
@@ -121,13 +120,12 @@ impl Dataplane {
     ///
     /// # Errors
     ///
-    /// As those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach); the port is released
-    /// nevertheless.
+    /// Those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach); the port is released nevertheless.
     pub(super) fn release_port(&mut self, port: PortId) -> Result<(), DataplaneError> {
         if self.attached_at(port).is_none() {
             return Ok(());
         }
-        // No frame is sent to the device from here on, by either path.
+        // From here on neither path sends frames to the device.
         let state = State::NoDevice;
         self.running
             .ask(Request::Express(ExpressOrder::Judge { port, state }));
@@ -139,7 +137,7 @@ impl Dataplane {
         };
         let facts = slot.attached.as_ref().map(|attached| attached.facts);
         let driver = facts.filter(|facts| facts.zero_copy).map(|it| it.ifindex);
-        // Nothing more comes from here on.
+        // From here on no frame arrives.
         let detached = slot.detach();
         self.close_port(port, driver);
         detached.map_err(|source| DataplaneError::Program {
@@ -148,13 +146,12 @@ impl Dataplane {
         })
     }
 
-    /// Closes `port`'s sockets, if it has any, and drops its frames; `device` had them in
-    /// zero-copy.
+    /// Closes `port`'s sockets, if any, and drops its frames. `device` is its device if it was used in zero-copy.
     fn close_port(&mut self, port: PortId, device: Option<u32>) {
         let running = &self.running;
         let ways = &running.threads.ways;
         if !ways.part(port, |request| running.ask(request)) {
-            tracing::error!(%port, "a dataplane thread does not give a port up");
+            tracing::error!(%port, "a dataplane thread does not release a port");
         }
         let others = self.ports.iter().enumerate();
         let other = others
@@ -168,12 +165,11 @@ impl Dataplane {
             let queues = settings.queue..settings.queue + settings.queue_count.unwrap_or(1);
             for queue in queues {
                 if !self.late.shares.wait_until_free(ifindex, queue) {
-                    tracing::error!(%port, queue, "the driver does not give packet memory back");
+                    tracing::error!(%port, queue, "the driver does not return packet memory");
                 }
             }
         }
-        // Chunks that its kernel side had are ours again: no other code may write into them from
-        // here on.
+        // The chunks of its kernel side are free only from here on: nothing else can write into them.
         running.ask(Request::Command(Command::DeviceGone { port }));
     }
 }

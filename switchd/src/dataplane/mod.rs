@@ -1,8 +1,8 @@
-//! The dataplane: AF_XDP sockets of all ports over one UMEM, the thread of the switch core, and threads that serve the
-//! sockets where it does not do that itself.
+//! The dataplane: AF_XDP sockets of all ports over one UMEM, the switch core's thread, and optional threads that serve the
+//! sockets for it.
 //!
-//! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
-//! the bounded queues of [`messages`].
+//! [`Dataplane::start`] opens everything and starts the threads; from then on they communicate with the control plane
+//! through the bounded queues of [`messages`].
 //!
 //! Design: docs/src/internals/design/dataplane.md.
 
@@ -61,9 +61,9 @@ pub use trial::LonePort;
 use worker::{PortLimits, Queues};
 
 const REQUEST_CAPACITY: usize = 1024;
-/// Maximum number of events that wait for the control plane.
+/// Maximum number of events waiting for the control plane.
 const EVENT_CAPACITY: usize = 4096;
-/// Maximum number of snapshots that wait for the control plane.
+/// Maximum number of snapshots waiting for the control plane.
 const SNAPSHOT_CAPACITY: usize = 8;
 
 /// A running dataplane.
@@ -93,16 +93,16 @@ impl Dataplane {
     ///
     /// # Errors
     ///
-    /// What could not be had, and what to do about it. Nothing stays attached then.
+    /// States what is unavailable, and the remedy. Nothing stays attached then.
     pub fn start(config: &DaemonConfig, pin_root: &Path) -> Result<Self, DataplaneError> {
         Self::start_by(clock::now, config, pin_root)
     }
 
-    /// As [`start`](Self::start); this thread calls `confine` before it starts any other that meets frames.
+    /// Like [`start`](Self::start); this thread calls `confine` before it starts other threads that handle frames.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start), and those of `confine`.
+    /// Those of [`start`](Self::start) and of `confine`.
     pub fn start_confined(
         config: &DaemonConfig,
         pin_root: &Path,
@@ -120,14 +120,13 @@ impl Dataplane {
         )
     }
 
-    /// Like [`start`](Self::start), after another dataplane: neighbours may have paused that one,
-    /// so that lossless classes send nothing before it is known (see [`Command::AssumePaused`]).
-    /// `left` are its frames at its end. Every port waits for its device: one that is gone just now
-    /// must not end the switch. Fitting parts of `reserve` are used.
+    /// Like [`start`](Self::start), after another dataplane: neighbours may have paused it, so lossless classes send nothing
+    /// until this is known (see [`Command::AssumePaused`]). `left` are its unsent frames. Every port waits for its device,
+    /// since one missing at this moment must not end the switch. Uses the parts of `reserve` that fit.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Those of [`start`](Self::start).
     pub fn start_anew(
         config: &DaemonConfig,
         pin_root: &Path,
@@ -155,12 +154,12 @@ impl Dataplane {
         )
     }
 
-    /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
-    /// fails in the thread that it is to fail in.
+    /// Like [`start`](Self::start), with another monotonic clock. Every dataplane thread reads it in every round, so a
+    /// test's clock can fail in a chosen thread.
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Those of [`start`](Self::start).
     pub fn start_by(
         clock: fn() -> Instant,
         config: &DaemonConfig,
@@ -278,7 +277,7 @@ impl Dataplane {
         };
         let prepared =
             Prepared::new(sockets, parts, &config.dataplane).map_err(system("eventfd"))?;
-        // A neighbour's frames come from here on.
+        // Neighbours' frames arrive from here on.
         for ((port, attached), door) in config.ports.iter().zip(ports).zip(doors) {
             if let (Some(attached), Some(door)) = (attached, door) {
                 attach::open_door(port, attached, door)?;
@@ -297,7 +296,7 @@ impl Dataplane {
         let mirrors = Request::Mirrors(Arc::new(Mirrors::new(config)));
         let settings = reserved.chain([stations, mirrors]);
         for request in gone.chain(settings).chain(first) {
-            // There is room: no request was sent yet. A round's requests come before its frames.
+            // There is room, since no request was sent yet. A round handles requests before frames.
             let _ = requests.try_send(request);
         }
         confine().map_err(system("limits of the dataplane's threads"))?;
@@ -322,8 +321,7 @@ impl Dataplane {
 
 impl Running {
     fn ask(&self, request: Request) {
-        // A full queue has been seen by the thread before this could have been sent: it takes
-        // requests every round, so that trying again ends.
+        // If the queue is full, the thread is emptying it: it takes requests in every round, so retrying ends.
         let mut request = request;
         while let Err(TrySendError::Full(back)) = self.requests.try_send(request) {
             request = back;
@@ -392,7 +390,7 @@ impl RunningDataplane for Dataplane {
     fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         let known = self.late.config.ports.get_mut(port.index());
         let known = known.ok_or_else(|| anyhow::anyhow!("port {port} does not exist"))?;
-        // Also for a device that appears later.
+        // Also used for a device that appears later.
         let queue_count = known.queue_count;
         settings.clone_into(known);
         known.queue_count = queue_count;
@@ -444,9 +442,8 @@ impl RunningDataplane for Dataplane {
         };
         let stays: Vec<bool> = self.ports.iter().map(stays).collect();
         let missed = unserved(&self.ports).saturating_sub(before);
-        // Whatever the fate of the threads and of the other programs, none stays attached that is
-        // to be removed and can be detached. The program of a device that is gone was removed with
-        // it.
+        // Detach every program that is to be removed, whatever happens to the threads and the other programs. The program of
+        // a missing device was removed with it.
         let mut outcome = Ok(());
         let (mut staying, going): (Vec<_>, Vec<_>) = self
             .ports
@@ -465,7 +462,7 @@ impl RunningDataplane for Dataplane {
         if let Err(error) = late.shares.raise_anchor() {
             tracing::debug!(%error, "a queue stays in use until the packet memory is unmapped");
         }
-        // The next switch waits for the queues alone. Unmapping would keep threads that close sockets from being started.
+        // The next switch waits only for the queues. Unmapping would delay the start of threads that close sockets.
         let rest = (late, staying, self.express);
         let mut closing = Closing::default();
         closing.begin(move || {
@@ -519,9 +516,9 @@ fn limits(
     ports.map(of_port).collect()
 }
 
-/// Returns the bytes that a transmitter may have: little on slow lines, so that a pause acts soon;
-/// enough on fast ones to cover a round. In bytes: a number of long frames would be a fraction of
-/// that time in short ones.
+/// Returns the maximum number of bytes that a transmitter may hold: few on slow lines, so that a pause acts soon; enough on
+/// fast ones to cover a round. A limit in frames would be wrong, since short frames take a fraction of the time of long
+/// ones.
 fn outstanding_bytes(rate: BitRate, config: &DataplaneConfig) -> Bytes {
     const LEAST: Bytes = Bytes::new(16 * 1500);
     const LEAST_FRAMES: u64 = 4;

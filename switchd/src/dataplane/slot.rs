@@ -1,4 +1,4 @@
-//! A port's place among all: its kernel side while it has a device, and what was counted at devices that went.
+//! A port's slot: its kernel side while it has a device, and the counts of earlier devices.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -24,7 +24,7 @@ impl Slot {
         }
     }
 
-    /// Returns the frames by class, at all devices that the port has had.
+    /// Returns the frames by class, over all devices that the port has had.
     pub(super) fn frames(&self) -> Counts {
         let program = self.attached.as_ref().map(|it| &it.program);
         let counters = program.and_then(|program| program.class_counters().ok());
@@ -37,7 +37,7 @@ impl Slot {
         both(now, &self.frames_before)
     }
 
-    /// Returns the verdicts, at all devices that the port has had.
+    /// Returns the verdicts, over all devices that the port has had.
     pub(super) fn verdicts(&self) -> Counts {
         let program = self.attached.as_ref().map(|it| &it.program);
         let counters = program.and_then(|program| program.verdict_counters().ok());
@@ -48,7 +48,7 @@ impl Slot {
         both(now, &self.verdicts_before)
     }
 
-    /// Returns the duplicates of the port's sockets, which are open for as long as these are.
+    /// Returns the duplicates of the port's sockets, which keep the sockets open.
     pub(super) fn take_sockets(&mut self) -> Vec<OwnedFd> {
         let attached = self.attached.as_mut();
         attached.map_or_else(Vec::new, |it| std::mem::take(&mut it.sockets))
@@ -63,7 +63,7 @@ impl Slot {
     ///
     /// # Errors
     ///
-    /// As those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach).
+    /// Those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach).
     pub(super) fn detach(&mut self) -> Result<(), EbpfError> {
         (self.frames_before, self.verdicts_before) = (self.frames(), self.verdicts());
         match self.attached.take() {

@@ -1,5 +1,5 @@
-//! One port without a switch: frames come and go exactly as in the switch that its file describes, so that what is proven of
-//! a device by it holds there.
+//! One port without a switch. Frames are received and sent exactly as in the switch that its file describes, so that
+//! findings about a device apply to that switch.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -20,7 +20,7 @@ use super::threads::sleeper::Sleeper;
 use super::threads::wake::Wake;
 use super::DataplaneError;
 
-/// A port with its sockets and its program, which is removed with the process: it has no pins.
+/// A port with its sockets and its program. The program has no pins, so it is removed with the process.
 #[derive(Debug)]
 pub struct LonePort {
     io: XdpIo<XdpSocket>,
@@ -29,7 +29,7 @@ pub struct LonePort {
     attached: Option<AttachedProgram>,
     address: MacAddress,
     link: Link,
-    /// Chunks that the transmitter has.
+    /// Chunks held by the transmitter.
     outstanding: usize,
     whole: Vec<u8>,
     batch: Batch,
@@ -41,7 +41,7 @@ impl LonePort {
     ///
     /// # Errors
     ///
-    /// As [`Dataplane::start`](super::Dataplane::start). Nothing stays attached then.
+    /// Those of [`Dataplane::start`](super::Dataplane::start). Nothing stays attached then.
     pub fn open(config: &DaemonConfig, device: &str) -> Result<Self, DataplaneError> {
         let config = &config.without_credits();
         let is_it = |index: &usize| {
@@ -144,14 +144,14 @@ impl LonePort {
         Ok(lone)
     }
 
-    /// The port's address.
+    /// Returns the port's address.
     pub fn address(&self) -> MacAddress {
         self.address
     }
 
-    /// Hands on what has come.
+    /// Passes received frames to `each`.
     pub fn receive(&mut self, mut each: impl FnMut(&[u8])) {
-        // No flood keeps the caller from its other work.
+        // Bounded, so that a flood leaves the caller time for other work.
         for _ in 0..RECEIVE_BATCHES {
             self.batch.clear();
             self.io.receive(self.port, &mut self.batch);
@@ -169,7 +169,7 @@ impl LonePort {
         }
     }
 
-    /// Sends a frame with the next [`flush`](Self::flush). False when there is no room yet.
+    /// Queues a frame for the next [`flush`](Self::flush). Returns false when there is no room yet.
     pub fn send(&mut self, frame: &[u8]) -> bool {
         let mut chunks = Vec::new();
         let mut at = 0;
@@ -201,7 +201,7 @@ impl LonePort {
         sent
     }
 
-    /// Has the kernel send, and takes back what it is done with.
+    /// Makes the kernel send, and reclaims completed frames.
     pub fn flush(&mut self) {
         self.io.flush(self.port);
         self.batch.clear();
@@ -214,12 +214,12 @@ impl LonePort {
         }
     }
 
-    /// Returns true if the transmitter still has frames: it does not report their end.
+    /// Returns true while the transmitter holds frames; it does not signal their completion.
     pub fn is_sending(&self) -> bool {
         self.outstanding > 0
     }
 
-    /// Sleeps until a frame comes or `timeout` is over.
+    /// Sleeps until a frame arrives or `timeout` is over.
     pub fn wait(&mut self, timeout: Duration) {
         self.io.wait(Some(timeout));
     }
@@ -246,7 +246,7 @@ impl LonePort {
     ///
     /// # Errors
     ///
-    /// When the program cannot be detached: it is then removed with the process.
+    /// When the program cannot be detached; it is then removed with the process.
     pub fn close(self) -> Result<(), DataplaneError> {
         let port = self.link.device;
         drop(self.io);

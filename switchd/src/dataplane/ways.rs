@@ -1,4 +1,4 @@
-//! The way to threads that run: rings of a port are handed to them, and taken back, while they serve the others.
+//! Channels to running threads: a port's rings are handed to them and taken back while they serve the others.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::threads::hand_over::{hand_over, CoreSide};
 use super::threads::sleeper::Waker;
 use super::threads::socket_worker::{Change, SocketDoorway};
 
-/// Time for a thread to check its channel: it does so in every round.
+/// Time limit for a thread to check its channel, which it does in every round.
 const LIMIT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -38,14 +38,14 @@ impl WorkerWay {
     }
 }
 
-/// Ports are distributed over `workers` in turn.
+/// Returns the worker of a port; ports are distributed over `workers` in turn.
 pub(super) fn worker_of<T>(workers: &[T], port: usize) -> Option<&T> {
     workers.get(port % workers.len().max(1))
 }
 
 impl Ways {
-    /// Removes `port` from its threads and closes its sockets. `ask` sends a request to the core's
-    /// thread. Returns false when a thread does not do its part in time: then it has ended.
+    /// Removes `port` from its threads and closes its sockets. `ask` sends a request to the core's thread. Returns false
+    /// when a thread does not respond in time, because it has ended.
     pub(super) fn part(&self, port: PortId, ask: impl Fn(Request)) -> bool {
         match self {
             Self::Alone(core) => {
@@ -58,8 +58,7 @@ impl Ways {
                     return false;
                 };
                 worker.change(Change::Part(port.index()));
-                // Frames received by them are with the core's side by now, which checks that the
-                // other side still exists.
+                // Their received frames are with the core's side by now, which checks that the other side still exists.
                 let sockets = worker.doorway.departure(LIMIT);
                 core.clear();
                 ask(Request::Part { port });
@@ -69,9 +68,8 @@ impl Ways {
         }
     }
 
-    /// Adds `sockets` for `port`, which has none: with its address, and true if checksums may
-    /// arrive there unfinished. When it returns, the kernel has chunks to receive into. Returns
-    /// false like [`part`](Self::part).
+    /// Adds `sockets` for `port`, which has none: with its address, and a flag that received checksums may be unfinished.
+    /// When it returns, the kernel has chunks to receive into. Returns false like [`part`](Self::part).
     pub(super) fn join(
         &self,
         port: PortId,
@@ -104,7 +102,7 @@ impl Ways {
                     .map(|socket| hand_over(socket, *rx_ring, *tx_ring, worker.waker.clone()));
                 let (lanes, served): (Vec<_>, Vec<_>) = sides.unzip();
                 let served = served.into_iter().map(|side| (port.index(), side));
-                // The core gives chunks first, so that the worker has all that it gives to the kernel.
+                // The core hands out chunks first, so that the worker has chunks for the kernel.
                 core.hand_in(PortLanes::new(lanes));
                 ask(join);
                 if !core.is_settled(LIMIT) {

@@ -1,4 +1,4 @@
-//! Streams to collectors. They run beside the dataplane, which never waits for them.
+//! Streams to collectors. They run outside the dataplane, which never waits for them.
 //!
 //! Design: docs/src/internals/design/api.md.
 

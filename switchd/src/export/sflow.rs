@@ -1,6 +1,6 @@
 //! The sFlow agent: reads the copies of frames, adds counters, and sends datagrams.
 //!
-//! UDP gives no feedback but errors of the kernel and of the collector's host: those are counted, and never waited for.
+//! UDP's only feedback is errors of the kernel and the collector's host, which are counted and never waited for.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -19,9 +19,9 @@ use crate::dataplane::tap::{Record, Tap, DROPS_PLACE, SAMPLES_PLACE};
 use crate::model::clock;
 use crate::model::sight::Verdict;
 
-/// Time between two looks at the copied frames: what a report may be late.
+/// Polling interval of the copied frames, and thus the maximum delay of a report.
 const POLL: StdDuration = StdDuration::from_millis(50);
-/// Time between two attempts to get a socket, or to reach the dataplane.
+/// Interval between attempts to open a socket, or to reach the dataplane.
 const RETRY: StdDuration = StdDuration::from_secs(1);
 
 /// Runs the agent for as long as the switch runs; returns at once while sFlow is off.
@@ -46,7 +46,7 @@ pub async fn run(shared: Arc<Shared>) {
     );
     let interval = StdDuration::from_nanos(settings.interval.as_nanos());
     let mut sender = Sender::new(Arc::clone(&shared));
-    // Counters at once: a collector needs them to know the ports.
+    // Counters first: a collector needs them to know the ports.
     let mut counters_due = TokioInstant::now();
     let mut poll = tokio::time::interval(POLL);
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -63,7 +63,7 @@ pub async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Numbers of a port's samples.
+/// Sequence numbers of a port's samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sequences {
     counters: u32,
@@ -99,7 +99,7 @@ impl Sender {
         }
     }
 
-    /// Opens the socket if there is none. Without a route to the collector there is none, and it is tried again.
+    /// Opens the socket if there is none. Fails without a route to the collector and is then retried.
     fn connect(&mut self) {
         let Some(agent) = self.shared.sflow.as_ref() else {
             return;
@@ -121,7 +121,7 @@ impl Sender {
         }
     }
 
-    /// Sends what the taps have, as many frames at most as they have room for.
+    /// Sends the frames that wait in the taps, at most as many as the taps hold.
     fn send_waiting(&mut self, agent: &SflowAgent) {
         for tap in [&agent.drops, &agent.samples].into_iter().flatten() {
             for _ in 0..tap.plan().ring_frames {
@@ -197,7 +197,7 @@ impl Sender {
         }
     }
 
-    /// Adds a sample, in the next datagram if this one is full. Returns false without a socket.
+    /// Adds a sample, in a new datagram if the current one is full. Returns false without a socket.
     fn add(&mut self, agent: &SflowAgent, add: impl Fn(&mut Datagram) -> bool) -> bool {
         let Some((_, datagram)) = &mut self.socket else {
             return false;
@@ -224,7 +224,7 @@ impl Sender {
         let mut outcome = socket.send(bytes);
         let mut refusal = None;
         if let Err(error) = outcome {
-            // What came back for an earlier datagram is reported in place of sending this one.
+            // The kernel reports an error of an earlier datagram instead of sending this one.
             outcome = socket.send(bytes);
             refusal = Some(error).filter(|_| outcome.is_ok());
         }
@@ -259,7 +259,7 @@ impl Sender {
     }
 }
 
-/// A connected socket that never blocks, and its own address.
+/// Opens a connected, non-blocking socket; returns it with its own address.
 fn open(collector: SocketAddr) -> io::Result<(UdpSocket, IpAddr)> {
     let any = match collector {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -274,11 +274,11 @@ fn open(collector: SocketAddr) -> io::Result<(UdpSocket, IpAddr)> {
 
 fn uptime_ms(shared: &Shared) -> u32 {
     let uptime = clock::now().saturating_since(shared.life.began);
-    // It wraps around after 49 days, as sFlow has it.
+    // Wraps around after 49 days, as sFlow specifies.
     (uptime.as_nanos() / 1_000_000) as u32
 }
 
-/// Counters of the ports that have a device, in their order.
+/// Returns the counters of the ports that have a device, in order.
 fn read_counters(shared: &Shared, snapshot: &Published) -> Vec<(PortId, PortCounters)> {
     let ports = shared.info.numbered_ports().zip(&snapshot.ports);
     let present = ports.filter(|((_, info), _)| info.ifindex() != 0);

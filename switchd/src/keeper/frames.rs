@@ -1,8 +1,8 @@
 //! Frames that a switch stores for the next one, in a file of the run directory.
 //!
-//! After eight bytes that identify the format: for each frame the length of its ingress port's name
-//! (1 B), its priority (1 B), its flow hash (4 B), its own length (4 B), the name, and the frame;
-//! numbers big-endian. Ports go by name, since the next configuration may have others.
+//! After eight bytes that identify the format: for each frame the length of its ingress port's name (1 B), its priority (1
+//! B), its flow hash (4 B), its own length (4 B), the name, and the frame; numbers big-endian. Ports are identified by name,
+//! since the next configuration may number them differently.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::dataplane::messages::LeftFrame;
 use crate::os::run_dir;
 
 const NAME: &str = "left-frames";
-/// File with the process id of the keeper whose next switch is to take the place.
+/// File with the process ID of the keeper whose next switch is to take over.
 const KEEPER_NAME: &str = "left-to";
 const MAGIC: &[u8; 8] = b"WEIRLF1\n";
 const HEADER_LENGTH: usize = 10;
@@ -23,11 +23,11 @@ pub fn path(run_dir: &Path) -> PathBuf {
     run_dir.join(NAME)
 }
 
-/// Writes them for the next switch in `run_dir`; `names` are the ports'.
+/// Writes the frames for the next switch in `run_dir`; `names` are those of the ports.
 ///
 /// # Errors
 ///
-/// When there is no room, or a name or frame is longer than any.
+/// When there is no room, or a name or frame exceeds its maximum length.
 pub fn write(run_dir: &Path, frames: &[LeftFrame], names: &[&str]) -> io::Result<()> {
     let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let mut bytes = MAGIC.to_vec();
@@ -41,11 +41,11 @@ pub fn write(run_dir: &Path, frames: &[LeftFrame], names: &[&str]) -> io::Result
         bytes.extend(name.as_bytes());
         bytes.extend(&frame.bytes);
     }
-    // No other user may read the frames of hosts.
+    // No other user may read the hosts' frames.
     run_dir::replace_file(&path(run_dir), &bytes).map(drop)
 }
 
-/// Leaves the place to the next switch of `keeper`, and to no other one.
+/// Hands the run directory over to the next switch of `keeper`, and to no other.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ pub fn leave_to(run_dir: &Path, keeper: u32) -> io::Result<()> {
     run_dir::replace_file(&keeper_path(run_dir), keeper.to_string().as_bytes()).map(drop)
 }
 
-/// True when a switch has left its place to the next one of `keeper`, which has not taken it.
+/// Returns true if a switch has handed over to the next one of `keeper`, which has not taken over yet.
 pub fn are_left_to(run_dir: &Path, keeper: u32) -> bool {
     let text = std::fs::read_to_string(keeper_path(run_dir));
     text.is_ok_and(|text| text.parse() == Ok(keeper))
@@ -65,7 +65,7 @@ pub fn keeper_path(run_dir: &Path) -> PathBuf {
     run_dir.join(KEEPER_NAME)
 }
 
-/// Removes the file, once a switch has the frames.
+/// Removes the file after a switch has read the frames.
 pub fn forget(run_dir: &Path) {
     for path in [path(run_dir), keeper_path(run_dir)] {
         if let Err(error) = run_dir::remove_file(&path) {
@@ -74,8 +74,8 @@ pub fn forget(run_dir: &Path) {
     }
 }
 
-/// Reads them. Frames of ports that no longer exist are lost, and so are all behind an unreadable
-/// one; the log reports it.
+/// Reads the frames. Frames of ports that no longer exist are lost, and so are all frames after an unreadable one; the log
+/// reports it.
 pub fn read(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
     let path = path(run_dir);
     let bytes = match std::fs::read(&path) {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each comes to the port of its name, once; those of a port that is no more do not come.
+        /// Each frame is assigned to the port of its name, once; frames of missing ports are dropped.
         #[test]
         fn what_is_written_is_taken(frames in prop::collection::vec(frame(), 0..20)) {
             let directory = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ mod tests {
             prop_assert_eq!(read(directory.path(), &["c", "a"]), []);
         }
 
-        /// A file that was cut off or changed harms nobody.
+        /// A truncated or modified file does no harm.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300), is_ours: bool) {
             let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Neighbours held by pauses that a thread of the keeper sends through packet sockets: they need no switch.
+//! Pauses neighbours while no switch runs: a thread of the keeper sends pauses through packet sockets.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,15 +11,15 @@ use nix::sys::socket::{send, MsgFlags};
 use super::link::{HeldLink, ResumedLink};
 use crate::dataplane::packet_socket;
 
-/// Neighbours that are held until this is dropped.
+/// Pauses neighbours until it is dropped.
 #[derive(Debug)]
 pub struct Hold {
     began: Instant,
-    /// Counters of frames that came to devices while no switch took them, by link.
+    /// By link, counters of frames that reached devices while no switch received them.
     counters: Vec<OwnedFd>,
-    /// Each message requests a pause at once; its closing ends the pauses.
+    /// Each message requests a pause at once; closing the channel ends the pauses.
     again: Option<mpsc::Sender<()>>,
-    /// Returns the sockets at its end.
+    /// Returns the sockets when it ends.
     thread: Option<JoinHandle<Vec<Held>>>,
 }
 
@@ -28,13 +28,12 @@ impl Hold {
     ///
     /// # Errors
     ///
-    /// When a socket cannot be had. A device that is gone has no neighbour, and one that is down
-    /// none that sends.
+    /// When a socket cannot be opened. Devices that are missing or down are skipped: no neighbour sends there.
     pub fn begin(links: Vec<HeldLink>) -> io::Result<Self> {
         let mut held = Vec::with_capacity(links.len());
         let mut counters = Vec::with_capacity(links.len());
         for link in links {
-            // Neighbours are held even if arriving frames cannot be counted.
+            // Neighbours are paused even if arriving frames cannot be counted.
             match packet_socket::open_for_counting(link.ifindex) {
                 Ok(counter) => counters.push(counter),
                 Err(error) => {
@@ -65,12 +64,12 @@ impl Hold {
         })
     }
 
-    /// When the first pause was sent.
+    /// Returns the time of the first pause.
     pub fn began(&self) -> Instant {
         self.began
     }
 
-    /// Data frames that came since the last call while no switch was there to take them.
+    /// Returns the data frames that arrived since the last call while no switch received them.
     pub fn take_missed(&self) -> u64 {
         let counts = self
             .counters
@@ -79,24 +78,23 @@ impl Hold {
         counts.sum()
     }
 
-    /// Pauses the neighbours now. The switch was the last to speak to them, and its Feedback is no pause to those that
-    /// understand it.
+    /// Pauses the neighbours now: the switch sent last, and its Feedback does not pause neighbours that understand it.
     pub fn refresh(&self) {
         if let Some(again) = &self.again {
             let _ = again.send(());
         }
     }
 
-    /// Releases all neighbours, and notifies these; others go on when their pause is over. Returns
-    /// the duration of the hold.
+    /// Releases all neighbours, sending `resumed` to these; the others resume when their pause expires. Returns the duration
+    /// of the hold.
     pub fn end(mut self, resumed: &[ResumedLink]) -> Duration {
-        // No pause comes after this.
+        // No pause is sent after this.
         let held = self.release();
         for link in resumed {
             let known = held.iter().find(|held| held.link.ifindex == link.ifindex);
             match known {
                 Some(known) => send_now(&known.socket, &link.frame),
-                // Without the device there is no neighbour.
+                // Without a device there is no neighbour.
                 None => drop(
                     packet_socket::open_for_sending(link.ifindex)
                         .map(|socket| send_now(&socket, &link.frame)),
@@ -104,7 +102,7 @@ impl Hold {
             }
         }
         let time = self.began.elapsed();
-        // The kernel takes its time to close packet sockets. If there can be no thread, they are closed here.
+        // The kernel closes packet sockets slowly. If no thread can be started, they are closed here.
         let _ = std::thread::Builder::new()
             .name("weir-unhold".to_owned())
             .spawn(move || drop((held, self)));
@@ -113,7 +111,7 @@ impl Hold {
 
     fn release(&mut self) -> Vec<Held> {
         drop(self.again.take());
-        // It cannot panic, and if it had, pauses run out.
+        // It cannot panic; even then the pauses would expire.
         let thread = self.thread.take();
         thread
             .and_then(|thread| thread.join().ok())
@@ -137,19 +135,17 @@ struct Held {
 impl Held {
     fn refresh(&mut self, now: Instant) {
         self.due = now + Duration::from_micros(self.link.refresh_micros.max(1));
-        // A device that is down or gone has no neighbour to hold; a full queue is tried again with
-        // the next refresh.
+        // A device that is down or missing has no neighbour to pause; a full queue is retried with the next refresh.
         send_now(&self.socket, &self.link.pause);
     }
 }
 
-/// Skips a frame that cannot be sent now.
+/// Sends a frame, or skips it if that is impossible now.
 fn send_now(socket: &OwnedFd, frame: &[u8]) {
     let _ = send(socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT);
 }
 
-/// Refreshes every pause until the channel closes, and returns the sockets: closing them takes
-/// time.
+/// Refreshes every pause until the channel closes, and returns the sockets, since closing them takes time.
 fn keep_on(mut held: Vec<Held>, asked: &mpsc::Receiver<()>) -> Vec<Held> {
     let mut is_asked = false;
     loop {

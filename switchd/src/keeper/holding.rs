@@ -1,4 +1,4 @@
-//! Neighbours that are held from one switch to the next, and the ending switch's report.
+//! Neighbours paused from one switch to the next, and the ending switch's report.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use super::hold::Hold;
 use super::link::{FromKeeper, HeldLink, ResumedLink};
 
-/// Maximum time for which neighbours are held: a switch that does not come back must not stop the
-/// network.
+/// Maximum pause: a switch that does not return must not stop the network.
 const HOLD_MAX: Duration = Duration::from_secs(20);
 
 #[derive(Default)]
@@ -19,11 +18,11 @@ pub(super) struct Holding {
 }
 
 impl Holding {
-    /// Holds the neighbours.
+    /// Pauses the neighbours.
     ///
     /// # Errors
     ///
-    /// As [`Hold::begin`].
+    /// Those of [`Hold::begin`].
     pub(super) fn begin(&mut self, links: Vec<HeldLink>) -> io::Result<()> {
         self.hold = Some(Hold::begin(links)?);
         self.is_over = false;
@@ -38,13 +37,13 @@ impl Holding {
         }
     }
 
-    /// Returns the time at which they are released in any case; `None` while no neighbour is held.
+    /// Returns the time at which they are released in any case; `None` while no neighbour is paused.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.hold.as_ref().map(|hold| hold.began() + HOLD_MAX)
     }
 
-    /// Releases the neighbours, for a switch that has just begun to forward. `failed` is the reason
-    /// why the one before it did not.
+    /// Releases the neighbours for a switch that has begun to forward. `failed` is the reason for which the switch before it
+    /// failed.
     pub(super) fn release(
         &mut self,
         resumed: &[ResumedLink],
@@ -68,7 +67,7 @@ impl Holding {
         }
     }
 
-    /// No switch came in time: pauses run out.
+    /// Stops sending pauses because no switch started in time; the last ones expire.
     pub(super) fn give_up(&mut self) {
         let hold = self.hold.take();
         self.is_over = true;

@@ -1,5 +1,5 @@
-//! Between the keeper and the switch: a line of JSON for each message. A keeper may be older than the switch that it has
-//! started: messages may be added, and fields that may be missing.
+//! Messages between keeper and switch, one line of JSON each. The keeper may be older than the switch that it has started,
+//! so messages and optional fields may be added.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -22,116 +22,121 @@ use crate::control::info::{PortInfo, SwitchInfo};
 use crate::control::Restarted;
 use crate::dataplane::messages::PortSnapshot;
 
-/// Set in the environment by a keeper that knows [`ToKeeper::Prepare`] and what belongs to it: an older one would not.
+/// Environment variable set by a keeper that supports [`ToKeeper::Prepare`] and related messages.
 pub const PREPARES: &str = "WEIR_KEEPER_PREPARES";
 /// The value of [`PREPARES`] from this keeper. From 2 on it knows [`ToKeeper::Unready`], from 3 on [`ToKeeper::Way`] and
-/// [`ToKeeper::Discard`].
-pub const LEVEL: &str = "3";
+/// [`ToKeeper::Discard`], from 4 on [`ToKeeper::Resume`].
+pub const LEVEL: &str = "4";
 const KNOWS_REASONS: u32 = 2;
 /// See [`LEVEL`].
 pub const KNOWS_WAYS_BACK: u32 = 3;
+const KNOWS_RESUMING: u32 = 4;
 /// Time for the next switch to be ready.
 pub const PREPARE_WAIT: Duration = Duration::from_secs(60);
-/// A longer line is not one of ours: 256 ports take less.
+/// Maximum line length in bytes; 256 ports need less.
 const LINE_BYTES_MAX: usize = 256 * 1024;
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
-/// Time for the end of a process with all its packet memory.
+/// Time for a process to end and free all of its packet memory.
 const DISCARD_WAIT: Duration = Duration::from_secs(30);
 const REFRESHES_PER_PAUSE: u32 = 4;
-/// Shorter timers are inaccurate.
+/// Minimum refresh interval; shorter timers are inaccurate.
 const REFRESH_MIN: Duration = Duration::from_micros(50);
-/// The Feedback of a switch that drains ends a pause at a neighbour with Levels; it counts for some
-/// refreshes, and the pause must be repeated before it ends.
+/// Maximum refresh interval. The Feedback of a draining switch ends a pause at a neighbour with Levels; it is valid for some
+/// refreshes, and the pause must be repeated before it expires.
 const REFRESH_MAX: Duration = Duration::from_millis(10);
 
-/// Messages of the switch to the keeper.
+/// Messages from the switch to the keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToKeeper {
-    /// Request to prepare the next switch, beside the present one: see [`PREPARES`].
+    /// Prepare the next switch while the old one runs; see [`PREPARES`].
     Prepare,
-    /// The next switch is ready, and waits for [`FromKeeper::Go`].
+    /// The next switch is ready and waits for [`FromKeeper::Go`].
     Prepared,
-    /// The next switch cannot be ready, or one that has the place cannot start.
+    /// The next switch cannot be prepared, or the one taking over cannot start.
     Unready {
-        /// Why not, and what to do.
+        /// Reason and remedy.
         why: String,
     },
-    /// The switch's program starts again as it runs now with `--in-force` and this file: the way back where the next switch fails.
+    /// The switch's program starts again in its present state with `--in-force` and this file, in case the next switch
+    /// fails.
     Way {
-        /// The text of the configuration that is in force.
+        /// File with the configuration in force.
         in_force: PathBuf,
     },
-    /// The next switch is not wanted: it was only tried.
+    /// The next switch is not needed: it was only a trial.
     Discard,
-    /// To hold the neighbours, from now until the next [`ToKeeper::Ready`].
+    /// To hold the neighbours, from now until the next [`ToKeeper::Ready`] or [`ToKeeper::Resume`].
     Hold {
-        /// One for each neighbour.
+        /// One link for each neighbour.
         links: Vec<HeldLink>,
+    },
+    /// To let the neighbours go on: the switch does, too.
+    Resume {
+        /// As in [`ToKeeper::Ready`].
+        resumed: Vec<ResumedLink>,
     },
     /// The switch has ended, with this many frames of lossless classes in it.
     Left {
         /// Number of frames.
         frames: u64,
-        /// Frames that came when no switch took them from their port any more.
+        /// Frames that arrived after the switch stopped receiving from their port.
         #[serde(default)]
         missed: u64,
     },
-    /// Nothing of the switch blocks the next one any more, though its process may take its time to
-    /// end.
+    /// The switch no longer blocks the next one, though its process may still take time to end.
     PlaceFree,
     /// The switch forwards.
     Ready {
-        /// Frames that release neighbours; others are held by the switch itself, or until their
-        /// pause is over.
+        /// Frames that release neighbours. Other neighbours are paused by the switch itself, or until their pause expires.
         resumed: Vec<ResumedLink>,
     },
 }
 
-/// Answers of the keeper.
+/// Answers from the keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromKeeper {
     /// The next switch is as ready as it can be.
     Prepared {
-        /// Why it is not, and will be started when this one has ended.
+        /// Why it is not ready; it is then started after this one has ended.
         #[serde(default)]
         refused: Option<String>,
     },
-    /// The place is free.
+    /// The previous switch has handed over.
     Go,
     /// The next switch has ended.
     Discarded,
-    /// The neighbours are held.
+    /// The neighbours are paused.
     Held,
-    /// They are not.
+    /// The neighbours are not paused.
     NotHeld {
-        /// Why not.
+        /// Reason.
         why: String,
     },
-    /// The neighbours were held for a switch that was ready just now, and may go on.
+    /// The neighbours, paused until this switch was ready, are released.
     Released {
-        /// From the first pause to the last, in µs.
+        /// Time from the first pause to the last, in µs.
         held_micros: u64,
-        /// Frames that the switch before could not send.
+        /// Frames that the previous switch could not send.
         lost_frames: u64,
-        /// Frames of any class that came while no switch was there.
+        /// Frames of any class that arrived while no switch ran.
         #[serde(default)]
         missed_frames: u64,
-        /// Why the next switch failed, where this is the one from before again.
+        /// Why the next switch failed, if this one is the previous configuration again.
         #[serde(default)]
         failed: Option<String>,
     },
 }
 
-/// Frame that holds one neighbour.
+/// Frame that pauses one neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldLink {
     /// The device's index.
     pub ifindex: u32,
-    /// The whole frame that holds it.
+    /// The whole PFC frame.
     pub pause: Vec<u8>,
-    /// Between two of them, in µs.
+    /// Refresh interval in µs.
     pub refresh_micros: u64,
 }
 
@@ -144,8 +149,8 @@ pub struct ResumedLink {
     pub frame: Vec<u8>,
 }
 
-/// Returns the frames that hold all neighbours of a switch: every lossless class by PFC, whatever
-/// else a link uses, since every neighbour obeys that.
+/// Returns the frames that pause all neighbours of a switch. Every lossless class uses PFC, since every neighbour obeys it,
+/// whatever else a link uses.
 pub fn held_links(info: &SwitchInfo, pause_time: Quanta) -> Vec<HeldLink> {
     info.ports
         .iter()
@@ -162,7 +167,7 @@ pub fn held_links(info: &SwitchInfo, pause_time: Quanta) -> Vec<HeldLink> {
         .collect()
 }
 
-/// Which neighbours go on, now that a switch is there which has these gauges: classes that it does not hold itself.
+/// Returns the frames that release neighbours of a switch with these gauges, for the classes that it does not pause itself.
 pub fn resumed_links(info: &SwitchInfo, ports: &[PortSnapshot]) -> Vec<ResumedLink> {
     let held_by_switch = |gauges: &PriorityGauges| {
         let is_closed = |levels: LevelGauges| levels.feedback_sent >= levels.depth;
@@ -184,7 +189,7 @@ pub fn resumed_links(info: &SwitchInfo, ports: &[PortSnapshot]) -> Vec<ResumedLi
         .collect()
 }
 
-/// A whole PFC frame with one pause time for several classes.
+/// Builds a whole PFC frame with one pause time for several classes.
 fn pfc(port: &PortInfo, priorities: impl Iterator<Item = Priority>, quanta: Quanta) -> Vec<u8> {
     let mut times = [None; Priority::ALL.len()];
     for priority in priorities {
@@ -196,7 +201,7 @@ fn pfc(port: &PortInfo, priorities: impl Iterator<Item = Priority>, quanta: Quan
     frame
 }
 
-/// The switch's end.
+/// The switch's end of the connection.
 #[derive(Debug)]
 pub struct KeeperLink {
     reader: BufReader<OwnedReadHalf>,
@@ -205,15 +210,15 @@ pub struct KeeperLink {
 }
 
 impl KeeperLink {
-    /// By standard input, which the keeper has made a socket.
+    /// Uses standard input, to which the keeper has connected a socket.
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// When it is not a socket.
     pub fn by_standard_input() -> io::Result<Self> {
         let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
         let stream = StdStream::from(descriptor);
-        // Asks whether it is a socket at all.
+        // Fails if it is not a socket.
         stream.peer_addr()?;
         stream.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(stream)?.into_split();
@@ -224,17 +229,17 @@ impl KeeperLink {
         })
     }
 
-    /// The keeper can have the next switch made ready.
+    /// Returns true if the keeper can prepare the next switch.
     pub fn prepares(&self) -> bool {
         std::env::var_os(PREPARES).is_some()
     }
 
-    /// The keeper starts what ran before where the next switch fails.
+    /// Returns true if the keeper restarts the previous switch when the next one fails.
     pub fn goes_back(&self) -> bool {
         level() >= KNOWS_WAYS_BACK
     }
 
-    /// Names the file by which this switch can be started again as it runs now.
+    /// Sends the file with which this switch can be started again in its present state.
     ///
     /// # Errors
     ///
@@ -246,7 +251,7 @@ impl KeeperLink {
         write_line(&mut self.writer, &ToKeeper::Way { in_force }).await
     }
 
-    /// Ends the next switch, which was only tried; it has ended when this returns.
+    /// Ends the next switch after a trial; returns once it has ended.
     ///
     /// # Errors
     ///
@@ -259,18 +264,18 @@ impl KeeperLink {
         }
     }
 
-    /// Reports that this switch, which was to be the next one, cannot be; returns once the keeper knows.
+    /// Reports that this switch, which was to be the next one, cannot start; returns once the keeper has received it.
     pub async fn unready(&mut self, why: &str) {
         if level() >= KNOWS_REASONS {
             let why = why.to_owned();
-            // A keeper that is gone needs no reason.
+            // A keeper that has ended needs no reason.
             let _ = write_line(&mut self.writer, &ToKeeper::Unready { why }).await;
             let end = read_line::<FromKeeper>(&mut self.reader, &mut self.line);
             let _ = tokio::time::timeout(ANSWER_WAIT, end).await;
         }
     }
 
-    /// Has the next switch made ready; returns why it is not.
+    /// Has the next switch prepared; returns the reason if it is not ready.
     ///
     /// # Errors
     ///
@@ -283,12 +288,12 @@ impl KeeperLink {
         }
     }
 
-    /// Reports that this switch is ready, and waits until the place is free. It may be stopped
-    /// meanwhile.
+    /// Reports that this switch is ready, and waits until the previous one has handed over. It may be stopped while it
+    /// waits.
     ///
     /// # Errors
     ///
-    /// When the keeper is gone: this switch will not be used.
+    /// When the keeper is gone; this switch is then not used.
     pub async fn wait_for_the_place(&mut self) -> io::Result<()> {
         write_line(&mut self.writer, &ToKeeper::Prepared).await?;
         match read_line(&mut self.reader, &mut self.line).await? {
@@ -298,7 +303,7 @@ impl KeeperLink {
         }
     }
 
-    /// Has the neighbours held; they are when this returns.
+    /// Has the neighbours paused; returns once they are.
     ///
     /// # Errors
     ///
@@ -308,6 +313,24 @@ impl KeeperLink {
         match self.answer(ANSWER_WAIT).await? {
             FromKeeper::Held => Ok(()),
             FromKeeper::NotHeld { why } => Err(io::Error::other(why)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The keeper can let held neighbours go on while the switch goes on.
+    pub fn can_resume(&self) -> bool {
+        level() >= KNOWS_RESUMING
+    }
+
+    /// Lets held neighbours go on: this switch does, too.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper does not answer.
+    pub async fn resume(&mut self, resumed: Vec<ResumedLink>) -> io::Result<()> {
+        write_line(&mut self.writer, &ToKeeper::Resume { resumed }).await?;
+        match self.answer(ANSWER_WAIT).await? {
+            FromKeeper::Released { .. } => Ok(()),
             other => Err(unexpected(&other)),
         }
     }
@@ -324,7 +347,7 @@ impl KeeperLink {
         write_line(&mut self.writer, &ToKeeper::PlaceFree).await
     }
 
-    /// Reports the frames left in the switch at its end, and those that it missed then.
+    /// Reports the frames left in the switch at its end, and those that it missed while ending.
     ///
     /// # Errors
     ///
@@ -380,7 +403,7 @@ impl KeeperLink {
     }
 }
 
-/// Returns the keeper's capabilities, by [`PREPARES`].
+/// Returns the keeper's level of support from [`PREPARES`].
 pub fn level() -> u32 {
     let value = std::env::var(PREPARES).unwrap_or_default();
     value.parse().unwrap_or(1)
@@ -390,8 +413,7 @@ fn unexpected(answer: &FromKeeper) -> io::Error {
     io::Error::other(format!("unexpected answer from the keeper: {answer:?}"))
 }
 
-/// Returns the next message; `None` at the end. A partly read one stays in `line` when this is
-/// dropped.
+/// Returns the next message; `None` at the end. When this future is dropped, a partial message stays in `line`.
 pub(super) async fn read_line<T: DeserializeOwned>(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
@@ -468,9 +490,9 @@ mod tests {
         assert_eq!(end, None);
     }
 
-    /// An older keeper or switch may be at the other end of an upgrade.
+    /// After an upgrade, the other end may be an older keeper or switch.
     #[test]
-    fn what_older_ones_do_not_say_is_none() {
+    fn missing_values_of_older_versions_are_none() {
         let left = serde_json::from_str(r#"{"left":{"frames":2}}"#).ok();
         assert_eq!(
             left,

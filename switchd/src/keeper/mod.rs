@@ -1,10 +1,12 @@
-//! The keeper: a small process that outlives the switch's, so that this can be replaced and nothing lossless is lost.
+//! The keeper: a small process that outlives the switch's process, so that the switch can be replaced without loss in
+//! lossless classes.
 //!
-//! `weir-switchd --keeper` starts itself once more without that option: that process is the switch. When the switch is to
-//! be restarted, it first has the keeper start the program that is installed by then, which makes ready what needs no port; then
-//! it has the keeper hold its neighbours, sends what it has buffered, and ends. The next one takes its place; the keeper holds the
-//! neighbours until that forwards, and lets them go on. Where the next one fails, the keeper starts what ran before: the same file, with the
-//! configuration that was in force. The keeper reads nothing but what the switches tell it, and gives its own signals to the one that runs.
+//! `weir-switchd --keeper` starts itself once more without that option: that process is the switch. For a restart, the
+//! keeper first starts the newly installed program, which prepares everything that needs no port. Then the keeper pauses the
+//! neighbours, and the switch sends its buffered frames and ends. The next switch takes over, and the keeper pauses the
+//! neighbours until it forwards. If the next switch fails, the keeper starts the previous one: the same program file with
+//! the configuration that was in force. The keeper's only input is the switches' messages, and it forwards its signals to
+//! the running switch.
 //!
 //! Design: docs/src/internals/design/daemon.md.
 
@@ -28,12 +30,11 @@ use succession::Succession;
 
 const SIGNALS_CAPACITY: usize = 16;
 
-/// Starts `program` with `arguments`, and again whenever it requests that; returns its last exit
-/// status.
+/// Starts `program` with `arguments`, and again on its request; returns its last exit status.
 ///
 /// # Errors
 ///
-/// When it cannot be started, or the kernel refuses signals.
+/// When it cannot be started, or signals cannot be handled.
 pub fn run(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -49,7 +50,7 @@ pub fn run(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
 enum Caught {
     /// The switch's process may have ended.
     Child,
-    /// This is for the switch.
+    /// A signal for the switch.
     Other(Signal),
 }
 

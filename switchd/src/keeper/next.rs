@@ -1,4 +1,4 @@
-//! The next switch, prepared while the present one still runs.
+//! The next switch, prepared while the present one runs.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,19 +8,19 @@ use super::link::{ToKeeper, PREPARE_WAIT};
 use super::worker::Worker;
 use crate::cli::Kept;
 
-/// At most one next switch. Its fate is reported once: ready, or the reason against it.
+/// At most one next switch. Its outcome is reported once: ready, or the reason against it.
 #[derive(Default)]
 pub(super) struct Next {
     worker: Option<Worker>,
-    /// Time since which it is being prepared; `None` once it is ready.
+    /// Start of its preparation; `None` once it is ready.
     making_since: Option<Instant>,
 }
 
-/// Reason for which there is none.
+/// Reason for which there is no next switch.
 pub(super) type Refused = String;
 
 impl Next {
-    /// Starts one; an earlier one that was not needed ends.
+    /// Starts a next switch; ends an earlier one that was not used.
     pub(super) fn start(&mut self, program: &Path, arguments: &[OsString]) -> Result<(), Refused> {
         self.end();
         let worker = Worker::start(program, arguments, Kept::Next);
@@ -30,8 +30,7 @@ impl Next {
         Ok(())
     }
 
-    /// Waits until it is ready or will never be; for ever if none is being prepared. May be dropped
-    /// and called again.
+    /// Waits until it is ready or has failed; forever if none is being prepared. Cancel-safe.
     pub(super) async fn becomes(&mut self) -> Result<(), Refused> {
         let (Some(worker), Some(since)) = (&mut self.worker, self.making_since) else {
             return std::future::pending().await;
@@ -51,8 +50,7 @@ impl Next {
         outcome
     }
 
-    /// To be called when a process has ended: returns the reason why it will never be ready, if it
-    /// is the one being prepared.
+    /// Checks the next switch after a process has ended; returns the reason if it failed while being prepared.
     pub(super) fn look(&mut self) -> Option<Refused> {
         let status = self.worker.as_mut()?.ended().ok().flatten()?;
         self.worker = None;
@@ -69,7 +67,7 @@ impl Next {
         self.worker.is_some() && self.making_since.is_none()
     }
 
-    /// Returns the one that is ready. One that is not ends.
+    /// Returns the next switch if it is ready, and ends it otherwise.
     pub(super) fn take(&mut self) -> Option<Worker> {
         if self.making_since.is_some() {
             self.end();

@@ -1,4 +1,4 @@
-//! Which process is the switch: the first, the next after each restart, and what ran before where the next one fails.
+//! Succession of switches: the first process, the next one after each restart, and the previous one if the next fails.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -17,15 +17,15 @@ use super::worker::{Way, Worker};
 use super::Caught;
 use crate::cli::{Kept, EXIT_AGAIN, EXIT_FAILURE};
 
-/// Time for a next switch with the place to begin to forward. The previous one may take longer:
-/// there is no alternative.
+/// Time for a next switch that takes over to begin to forward. The previous one may take longer, since there is no
+/// alternative.
 const START_WAIT: Duration = Duration::from_secs(120);
 /// A next switch that fails within this time after it has begun to forward is replaced by the
 /// previous one.
 const PROBATION: Duration = Duration::from_secs(10);
-/// Time for a switch that has given up its place to end.
+/// Time for a switch that has handed over to end.
 const PARTING_WAIT: Duration = Duration::from_secs(5);
-/// Maximum number of starts of the previous switch.
+/// Maximum number of attempts to start the previous switch.
 const TRIES: u32 = 10;
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// A shell reports a process ended by a signal as this plus the signal's number.
@@ -37,33 +37,33 @@ pub(super) struct Succession<'a> {
     worker: Worker,
     stage: Stage,
     next: Next,
-    /// A process that has given up its place to the next switch, and its deadline to end.
+    /// A process that has handed over, and its deadline for ending.
     parting: Option<(Worker, Instant)>,
     holding: Holding,
     way_back: Option<Way>,
     /// Reason for which the next switch failed.
     failed: Option<String>,
-    /// Starts of the previous switch since then.
+    /// Attempts to start the previous switch since then.
     tries: u32,
     is_stopping: bool,
-    /// The switch was killed while the next one was prepared, which may have its place.
+    /// Set if the switch was killed while the next one was being prepared, which may then take over.
     orphaned: Option<ExitStatus>,
 }
 
-/// Progress of the process that is the switch.
+/// Progress of the current switch process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     First,
-    /// It has the place since then, and does not forward yet.
+    /// It took over at this time and does not forward yet.
     Starting(Instant),
-    /// It has replaced another one, and forwards since then.
+    /// It replaced another switch, and forwards since this time.
     Forwarding(Instant),
 }
 
-/// Fate of the process that was the switch.
+/// Outcome of a process that was the switch.
 #[derive(Debug)]
 enum End {
-    /// It has given up its place to the next one, and has yet to end.
+    /// It has handed over to the next switch, and still has to end.
     GivesPlace,
     Ended(ExitStatus),
     /// It cannot be the switch.
@@ -133,15 +133,15 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// Returns true if no other switch is to follow one that ended with this status.
+    /// Returns true if no other switch is to follow after this exit status.
     fn is_at_its_end(&self, status: ExitStatus) -> bool {
         let is_asked = status.code() == Some(EXIT_AGAIN.into());
-        // It failed, and another one is ready for its place.
+        // It failed, and another one is ready to take over.
         let is_replaced = has_failed(status) && self.next.is_ready();
         self.is_stopping || !(is_asked || is_replaced)
     }
 
-    /// Lets the next one take the place of a process that, if `is_parting`, has yet to end.
+    /// Lets the next switch take over from a process that, if `is_parting`, still has to end.
     async fn succeed(&mut self, is_parting: bool) {
         let next = match self.next.take() {
             Some(mut next) => {
@@ -160,13 +160,12 @@ impl<'a> Succession<'a> {
                 let before = std::mem::replace(&mut self.worker, next);
                 self.parting = is_parting.then(|| (before, Instant::now() + PARTING_WAIT));
             }
-            // The one before has ended, or does so: watching it leads back to it.
+            // The previous switch has ended or is ending; watching it leads back to it.
             Err(error) => self.failed = Some(format!("cannot start the next switch: {error}")),
         }
     }
 
-    /// Starts the previous switch in the place of one that failed; returns false after the maximum
-    /// number of tries.
+    /// Starts the previous switch to replace a failed one; returns false after the maximum number of attempts.
     async fn go_back(&mut self, way: &Way, why: String) -> bool {
         self.end_parting();
         self.next.end();
@@ -176,30 +175,29 @@ impl<'a> Succession<'a> {
             }
             self.tries += 1;
             let why = self.failed.get_or_insert_with(|| why.clone());
-            tracing::error!(%why, attempt = self.tries, "the next switch failed; starting what ran before");
+            tracing::error!(%why, attempt = self.tries, "the next switch failed; starting the previous one");
             match way.start() {
                 Ok(worker) => {
-                    // One that has failed has nothing that could be lost, and must be gone before its devices can be had.
+                    // A failed switch has nothing left to lose, and must end before its devices can be used.
                     std::mem::replace(&mut self.worker, worker).kill();
                     self.stage = Stage::Starting(Instant::now());
                     return true;
                 }
-                Err(error) => tracing::error!(%error, "cannot start what ran before"),
+                Err(error) => tracing::error!(%error, "cannot start the previous switch"),
             }
         }
-        tracing::error!("what ran before does not start either; the keeper ends");
+        tracing::error!("the previous switch does not start either; the keeper ends");
         false
     }
 
-    /// Ends a process that has given up its place: it has handed over all that could be lost.
+    /// Ends a process that has handed over, and with it everything that could be lost.
     fn end_parting(&mut self) {
         if let Some((parting, _)) = self.parting.take() {
             parting.kill();
         }
     }
 
-    /// Waits until the process that is the switch has ended, has given up its place, or cannot be
-    /// the switch.
+    /// Waits until the switch's process has ended, has handed over, or cannot be the switch.
     async fn watch(&mut self, signals: &mut mpsc::Receiver<Caught>) -> anyhow::Result<End> {
         loop {
             if let Some(why) = self
@@ -231,7 +229,7 @@ impl<'a> Succession<'a> {
                     Ok(message) => if let Some(answer) = self.answer(message) {
                         self.worker.tell(&answer).await?;
                     },
-                    // It forwards all the same.
+                    // The switch forwards nevertheless.
                     Err(error) => tracing::error!(%error, "discarding a message of the switch"),
                 },
                 outcome = self.next.becomes() => match (self.orphaned.take(), outcome) {
@@ -247,7 +245,7 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// Returns when a starting process is given up. The previous switch has no such time.
+    /// Returns the deadline of a starting process. The previous switch has none.
     fn start_deadline(&self) -> Option<Instant> {
         match self.stage {
             Stage::Starting(since) if self.failed.is_none() => Some(since + START_WAIT),
@@ -255,11 +253,11 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// To be called when a process has ended.
+    /// Checks the processes after one has ended.
     async fn look(&mut self) -> anyhow::Result<Option<End>> {
         if self.orphaned.is_none() {
             if let Some(status) = self.worker.ended()? {
-                // It was not requested, and another one will be ready soon.
+                // It was killed without a request, and another one will be ready soon.
                 let may_be_replaced = status.signal().is_some() && self.next.is_making();
                 if !may_be_replaced || self.is_stopping {
                     return Ok(Some(End::Ended(status)));
@@ -295,7 +293,7 @@ impl<'a> Succession<'a> {
                 self.next.end();
                 Some(FromKeeper::Discarded)
             }
-            // Only the next one is prepared, and without one the place stays empty until the process has ended.
+            // The next switch is only being prepared; without one, nothing changes until the process has ended.
             ToKeeper::Prepared | ToKeeper::Unready { .. } | ToKeeper::PlaceFree => None,
             ToKeeper::Hold { links } => Some(match self.holding.begin(links) {
                 Ok(()) => FromKeeper::Held,
@@ -307,13 +305,14 @@ impl<'a> Succession<'a> {
                 self.holding.note_left(frames, missed);
                 None
             }
+            ToKeeper::Resume { resumed } => Some(self.holding.release(&resumed, None)),
             ToKeeper::Ready { .. } if self.stage == Stage::First => None,
             ToKeeper::Ready { resumed } => {
                 self.stage = Stage::Forwarding(Instant::now());
                 self.tries = 0;
                 let failed = self.failed.take();
                 if failed.is_some() {
-                    // This is what ran before: there is nothing else.
+                    // This is the previous switch; there is no alternative.
                     self.way_back = None;
                 }
                 Some(self.holding.release(&resumed, failed))
@@ -329,7 +328,7 @@ impl<'a> Succession<'a> {
     }
 }
 
-/// Message to a switch about the next one.
+/// Builds the message to a switch about the next one.
 fn prepared(outcome: Result<(), Refused>) -> FromKeeper {
     let refused = outcome.err();
     FromKeeper::Prepared { refused }

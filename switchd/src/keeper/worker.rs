@@ -1,4 +1,4 @@
-//! The switch's process, as the keeper sees it.
+//! The switch's process as seen by the keeper.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::cli::Kept;
 
 use super::link::{read_line, write_line, FromKeeper, ToKeeper, LEVEL, PREPARES};
 
-/// The option for a file with the text of the configuration.
+/// Option that names a file with the configuration.
 const IN_FORCE: &str = "--in-force";
 
 #[derive(Clone, Debug)]
@@ -29,8 +29,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Starts it in the place of a switch that has failed. The program is the file that ran,
-    /// whatever its name refers to now.
+    /// Starts the previous switch again. Uses the program file that ran, whatever its path refers to now.
     pub(super) fn start(&self) -> io::Result<Worker> {
         let program = PathBuf::from(format!("/proc/self/fd/{}", self.program.as_raw_fd()));
         Worker::start(&program, &self.arguments, Kept::Again)
@@ -39,7 +38,7 @@ impl Way {
 
 pub(super) struct Worker {
     child: Child,
-    /// Its program; `None` if unknown.
+    /// Program file; `None` if unknown.
     program: Option<Arc<File>>,
     arguments: Vec<OsString>,
     reader: BufReader<OwnedReadHalf>,
@@ -49,22 +48,21 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Uses a process group of its own, so that a terminal's Ctrl-C comes to it once, through the
-    /// keeper.
+    /// Starts a process in its own process group, so that a terminal's Ctrl-C reaches it once, through the keeper.
     pub(super) fn start(program: &Path, arguments: &[OsString], kept: Kept) -> io::Result<Self> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let child = Command::new(program)
             .args(arguments)
             .args(["--kept", kept.name()])
-            // The service manager watches the keeper's process, and hears the switch's.
+            // The service manager watches the keeper's process, and the switch sends its heartbeats.
             .env_remove("WATCHDOG_PID")
             .env(PREPARES, LEVEL)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0)
             .spawn()?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
-        // It runs by now: its file stays available, whatever is installed later.
+        // It runs by now: its file stays available even if another one is installed.
         let program = File::open(format!("/proc/{}/exe", child.id())).ok();
         Ok(Self {
             child,
@@ -77,17 +75,16 @@ impl Worker {
         })
     }
 
-    /// Ends one that has nothing yet that could be lost; it has ended when this returns.
+    /// Kills a process that has nothing to lose yet; returns once it has ended.
     pub(super) fn kill(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Returns the command to start the same program again, with the configuration whose text is in
-    /// a file.
+    /// Returns the command to start the same program again with the configuration in `in_force`.
     pub(super) fn way_back(&self, in_force: &Path) -> Option<Way> {
         let mut arguments = self.arguments.clone();
-        // One that was started by a way back has such a file already.
+        // A process started in this way already has such a file.
         if let Some(place) = arguments.iter().position(|word| word == IN_FORCE) {
             arguments.drain(place..(place + 2).min(arguments.len()));
         }
@@ -103,19 +100,18 @@ impl Worker {
     }
 
     pub(super) fn signal(&self, signal: Signal) {
-        // One that has ended already does not mind.
+        // Harmless if it has already ended.
         let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
     }
 
-    /// Returns the next message; never comes from one that has closed its end. May be dropped and
-    /// called again.
+    /// Returns the next message; never completes if the process has closed its end. Cancel-safe.
     pub(super) async fn message(&mut self) -> io::Result<ToKeeper> {
         while !self.is_silent {
             match read_line(&mut self.reader, &mut self.line).await {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) => self.is_silent = true,
                 Err(error) => {
-                    // An invalid message may be followed by others; an error of the kernel is not.
+                    // An invalid message may be followed by others, an error of the kernel may not.
                     self.is_silent = error.raw_os_error().is_some();
                     return Err(error);
                 }
@@ -124,7 +120,7 @@ impl Worker {
         std::future::pending().await
     }
 
-    /// Answers. A process that is gone is noticed by its end.
+    /// Sends a message. If the process is gone, its end is noticed elsewhere.
     pub(super) async fn tell(&mut self, message: &FromKeeper) -> io::Result<()> {
         match write_line(&mut self.writer, message).await {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,8 +1,7 @@
 //! Entries of systemd's journal: one field for each field of an event.
 //!
-//! `tracing_journald` knows the journal's protocol, and writes to its socket where the event happens. That may
-//! wait for the journal, so events are copied into the log's queue, and happen a second time for the library on
-//! the log's thread.
+//! `tracing_journald` implements the journal's protocol, but writes to its socket on the event's thread, which may block.
+//! Events are therefore copied into the log's queue, and emitted a second time for the library on the log's thread.
 
 use std::fmt::{self, Write};
 use std::io;
@@ -55,15 +54,15 @@ impl Journal {
                 debug: Priority::Debug,
                 ..PriorityMappings::new()
             });
-        // Events here have passed the filter already. Off means that this subscriber wants no other
-        // events: otherwise every event of every level would be evaluated where it happens.
+        // Events here have passed the filter already. Off means that this subscriber wants no other events; otherwise every
+        // event of every level would be evaluated by its thread.
         let subscriber = tracing_subscriber::registry()
             .with(LevelFilter::OFF)
             .with(journal);
         Ok(Self(Dispatch::new(subscriber)))
     }
 
-    /// Writes `entry`; may wait.
+    /// Writes `entry`; may block.
     pub(super) fn write(&self, entry: &JournalEntry) {
         let Some((first, _)) = entry.values.first() else {
             return;
@@ -86,7 +85,7 @@ impl Journal {
 #[derive(Debug)]
 pub(super) struct JournalEntry {
     metadata: &'static Metadata<'static>,
-    /// The message also contains all other fields, like lines on standard error.
+    /// The message also contains all other fields, as on standard error.
     values: Vec<(Field, String)>,
 }
 
@@ -115,7 +114,7 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
 #[derive(Debug, Default)]
 struct Copy {
     values: Vec<(Field, String)>,
-    /// ` name=value` of every field.
+    /// ` name=value` for every field.
     tail: String,
 }
 

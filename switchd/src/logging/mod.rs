@@ -1,8 +1,7 @@
 //! The daemon's log: lines on standard error, or entries with fields in systemd's journal.
 //!
-//! Either goes through a bounded queue to a thread of its own: a reader of standard error may stop
-//! reading, the journal may be stuck, and neither dataplane nor control plane may wait for that.
-//! Lines that find the queue full are lost, and the log reports their number.
+//! Both go through a bounded queue to a separate thread, since standard error or the journal may block and neither dataplane
+//! nor control plane may wait for that. Lines are lost when the queue is full, and the log reports their number.
 
 mod journal;
 mod queue;
@@ -21,21 +20,20 @@ pub use queue::LogGuard;
 /// Format and destination of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// [`Journal`](Self::Journal) where systemd connects standard error to the journal, [`Text`](Self::Text)
-    /// elsewhere.
+    /// [`Journal`](Self::Journal) if systemd connects standard error to the journal, otherwise [`Text`](Self::Text).
     Auto,
-    /// Lines for people, on standard error.
+    /// Lines of text on standard error.
     Text,
-    /// One JSON object a line, on standard error.
+    /// One JSON object per line on standard error.
     Json,
     /// Entries with fields, in the journal.
     Journal,
 }
 
-/// Why the log cannot be set up.
+/// Reason for which the log cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// The level is not one.
+    /// The level is invalid.
     #[error(
         "`{level}` is not a log level: write error, warn, info, debug or trace, or a list such as \
          warn,weir_switchd=debug ({reason})"
@@ -43,19 +41,19 @@ pub enum LogError {
     Level {
         /// The given value.
         level: String,
-        /// Its error.
+        /// Parse error.
         reason: String,
     },
-    /// The journal is requested and missing.
+    /// The journal is requested but unreachable.
     #[error("log.format is \"journal\", but the journal is unreachable at {path}: {source}", path = journal::SOCKET)]
     Journal {
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
-    /// The thread that writes cannot be started.
+    /// The writing thread cannot be started.
     #[error("cannot start the log's thread: {0}")]
     Thread(#[from] io::Error),
-    /// There is a log already.
+    /// The log is already set up.
     #[error("logging is already set up")]
     Twice,
 }
@@ -71,7 +69,7 @@ pub fn start(level: &str, format: LogFormat) -> Result<(LogGuard, LevelHandle), 
         LogFormat::Journal => {
             Some(Journal::connect().map_err(|source| LogError::Journal { source })?)
         }
-        // Without a journal that answers, standard error is as good as it gets.
+        // If the journal does not answer, fall back to standard error.
         LogFormat::Auto if journal::has_standard_error() => Journal::connect().ok(),
         LogFormat::Auto | LogFormat::Text | LogFormat::Json => None,
     };
@@ -92,12 +90,12 @@ pub fn start(level: &str, format: LogFormat) -> Result<(LogGuard, LevelHandle), 
     Ok((guard, LevelHandle(handle)))
 }
 
-/// Changes what is logged.
+/// Changes the level of the log.
 #[derive(Clone, Debug)]
 pub struct LevelHandle(reload::Handle<EnvFilter, Registry>);
 
 impl LevelHandle {
-    /// Logs by `level` from now on.
+    /// Sets the level.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The bounded queue between those who log and the thread that writes.
+//! The bounded queue between logging threads and the writing thread.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,22 +10,22 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::journal::{Journal, JournalEntry};
 
-/// Maximum number of entries that wait to be written.
+/// Maximum number of entries waiting to be written.
 const QUEUE_CAPACITY: usize = 4_096;
-/// Time for which the end of the daemon waits for the last entries.
+/// Time that the end of the daemon waits for the last entries.
 const FLUSH_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum Entry {
-    /// A whole line, to standard error.
+    /// A whole line for standard error.
     Line(Vec<u8>),
-    /// To the journal.
+    /// An entry for the journal.
     Journal(JournalEntry),
-    /// Nothing: reports that all earlier entries are written.
+    /// Reports that all earlier entries are written.
     Flush(Sender<()>),
 }
 
-/// Takes entries and never waits.
+/// Accepts entries without waiting.
 #[derive(Clone, Debug)]
 pub(super) struct LogQueue {
     entries: Sender<Entry>,
@@ -38,7 +38,7 @@ pub struct LogGuard {
     entries: Sender<Entry>,
 }
 
-/// Starts the thread; lines go to `output`, entries for the journal to `journal`.
+/// Starts the thread; lines go to `output`, journal entries to `journal`.
 pub(super) fn start(
     output: impl Write + Send + 'static,
     journal: Option<Journal>,
@@ -61,7 +61,7 @@ fn write_entries(
     mut output: impl Write,
     journal: Option<&Journal>,
 ) {
-    // There is nowhere to report that the log cannot be written.
+    // A failure to write the log cannot be reported anywhere.
     for entry in entries {
         match entry {
             Entry::Line(bytes) => {
@@ -111,7 +111,7 @@ impl<'a> MakeWriter<'a> for LogQueue {
 }
 
 impl Write for LogQueue {
-    /// Takes a whole line: tracing-subscriber writes each with one call.
+    /// Accepts a whole line: tracing-subscriber writes each with one call.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.push(Entry::Line(bytes.to_vec()));
         Ok(bytes.len())
@@ -123,7 +123,7 @@ impl Write for LogQueue {
 }
 
 impl LogGuard {
-    /// Waits, for a second at most, until what was logged so far is written.
+    /// Waits, for at most a second, until everything logged so far is written.
     pub fn flush(&self) {
         let (done, written) = bounded(1);
         if self
@@ -131,7 +131,7 @@ impl LogGuard {
             .send_timeout(Entry::Flush(done), FLUSH_WAIT)
             .is_ok()
         {
-            // Nothing more can be done about a reader that does not read.
+            // There is no remedy for a blocked reader.
             let _ = written.recv_timeout(FLUSH_WAIT);
         }
     }

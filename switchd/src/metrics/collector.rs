@@ -1,4 +1,4 @@
-//! Turns one snapshot into metric families.
+//! Converts a snapshot into metric families.
 
 use std::sync::Arc;
 
@@ -29,11 +29,11 @@ use crate::dataplane::messages::PortSnapshot;
 use crate::model::clock;
 use crate::model::histogram::Histogram;
 
-/// Factor of a histogram's values: nanoseconds as seconds, and frames as frames.
+/// Scale of a histogram's values: nanoseconds to seconds.
 const NANOS: f64 = 1.0 / NANOS_PER_SECOND as f64;
 const FRAMES: f64 = 1.0;
 
-/// Collects from the snapshot it was made with.
+/// Collects metrics from one snapshot.
 pub struct SnapshotCollector {
     shared: Arc<Shared>,
     snapshot: Arc<Published>,
@@ -42,11 +42,11 @@ pub struct SnapshotCollector {
 }
 
 impl SnapshotCollector {
-    /// A collector for one scrape; `scrapes` is how long those before it took in nanoseconds.
+    /// Creates a collector for one scrape; `scrapes` has the durations of earlier ones in nanoseconds.
     ///
     /// # Errors
     ///
-    /// When a definition is not a legal metric, which a test rules out.
+    /// When a definition is not a valid metric, which a test rules out.
     pub fn new(
         shared: Arc<Shared>,
         snapshot: Arc<Published>,
@@ -180,7 +180,7 @@ impl SnapshotCollector {
         }
     }
 
-    /// b_i of every class with Levels.
+    /// Adds b_i of every class with Levels.
     fn collect_budgets(&self, families: &mut Families) {
         for priority in Priority::ALL {
             let ClassMode::Level { budgets, .. } = self.shared.info.class(priority).mode.get()

@@ -1,4 +1,4 @@
-//! Metric families as they are filled.
+//! Metric families being filled.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Families {
         }
     }
 
-    /// Bounds and sum are `histogram`'s times `scale`.
+    /// Adds a histogram; its bounds and sum are multiplied by `scale`.
     pub(super) fn add_histogram(
         &mut self,
         definition: &Definition,

@@ -1,17 +1,17 @@
-//! A limit on wrong tokens, for each client's address.
+//! Limits wrong tokens per client address.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// Wrong tokens that a client may show within [`WINDOW`].
+/// Maximum number of wrong tokens from a client within [`WINDOW`].
 const WRONG_MAX: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
-/// Addresses remembered. One more takes the place of the address whose window began first.
+/// Maximum number of addresses kept. A new one replaces the address whose window began first.
 const CLIENTS_MAX: usize = 256;
-/// The bits of an IPv6 address that its host does not choose.
+/// Leading bits of an IPv6 address that its host does not choose.
 const NETWORK_BITS: u32 = 64;
 
-/// Clients that have recently shown wrong tokens.
+/// Clients that recently sent wrong tokens.
 #[derive(Debug, Default)]
 pub(super) struct Guesses {
     clients: Vec<Client>,
@@ -22,14 +22,14 @@ pub(super) struct Guesses {
 
 #[derive(Debug)]
 struct Client {
-    /// `None` for all clients without an address.
+    /// `None` stands for all clients without an address.
     network: Option<IpAddr>,
     since: Instant,
     wrong: u32,
 }
 
 impl Guesses {
-    /// Returns how long a client must wait, as an error, once it has shown too many wrong tokens.
+    /// Returns the waiting time as an error once a client has sent too many wrong tokens.
     pub(super) fn may_try(&mut self, host: Option<IpAddr>, now: Instant) -> Result<(), Duration> {
         let expired = |client: &Client| now.saturating_duration_since(client.since) >= WINDOW;
         self.clients.retain(|client| !expired(client));
@@ -42,7 +42,8 @@ impl Guesses {
         }
     }
 
-    /// Counts a wrong token. Returns the number of wrong ones to report: once a minute at most, when a client reaches its limit.
+    /// Counts a wrong token. When a client reaches its limit, returns the number of wrong tokens to report, at most once a
+    /// minute.
     pub(super) fn note_wrong(&mut self, host: Option<IpAddr>, now: Instant) -> Option<u64> {
         self.unreported += 1;
         let network = host.map(network);
@@ -52,7 +53,7 @@ impl Guesses {
             .position(|client| client.network == network);
         let at = known.unwrap_or_else(|| {
             if self.clients.len() >= CLIENTS_MAX {
-                // The order is that of their windows.
+                // Clients are ordered by the start of their windows.
                 self.clients.remove(0);
             }
             self.clients.push(Client {
@@ -75,7 +76,7 @@ impl Guesses {
     }
 }
 
-/// The part of an address that one host does not vary.
+/// Returns the part of an address that a single host cannot vary.
 fn network(host: IpAddr) -> IpAddr {
     match host.to_canonical() {
         IpAddr::V6(address) => {

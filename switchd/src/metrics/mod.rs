@@ -1,5 +1,4 @@
-//! Prometheus metrics: `GET /metrics` on a TCP address of the operator's choice, as OpenMetrics for those who
-//! prefer it.
+//! Prometheus metrics: `GET /metrics` on a configurable TCP address, as OpenMetrics for clients that prefer it.
 //!
 //! Design: docs/src/internals/design/api.md.
 
@@ -43,9 +42,9 @@ use protection::{Gate, Protection, TlsListener, Token};
 
 pub use negotiation::Format;
 
-/// The setting that lists names under which the metrics may be requested without a token.
+/// Setting with the names under which the metrics may be requested without a token.
 const NAMES_SETTING: &str = "metrics.names";
-/// Bounds of the scrapes' times in nanoseconds: 0.5 ms to 1 s.
+/// Bounds of the scrape durations in nanoseconds: 0.5 ms to 1 s.
 const SCRAPE_BOUNDS: &[u64] = &[
     500_000,
     1_000_000,
@@ -60,11 +59,11 @@ const SCRAPE_BOUNDS: &[u64] = &[
     1_000_000_000,
 ];
 
-/// Serves until the daemon ends and the last answer is out.
+/// Serves until the daemon ends and the last answer is sent.
 ///
 /// # Errors
 ///
-/// When the listener fails for good.
+/// When the listener fails permanently.
 pub async fn serve(
     listener: TcpListener,
     shared: Arc<Shared>,
@@ -78,8 +77,8 @@ pub async fn serve(
     }
 }
 
-/// A client must show the token, if there is one; else it must ask under a known name, so that no web site can have a browser
-/// read the metrics (DNS rebinding).
+/// Protects the routes. With a token, clients must send it; without one, they must use a known host name, so that no web
+/// site can make a browser read the metrics (DNS rebinding).
 fn guarded(shared: &Arc<Shared>, token: Option<Token>, names: &[String]) -> Router {
     let router = router(Arc::clone(shared));
     let Some(token) = token else {
@@ -105,7 +104,7 @@ where
     http::serve(listener, Limits::DEFAULT, router, ending).await
 }
 
-/// The one public route.
+/// Routes that need no protection.
 pub fn router(shared: Arc<Shared>) -> Router {
     let scraped = Arc::new(Scraped {
         shared,
@@ -117,11 +116,11 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .with_state(scraped)
 }
 
-/// All metrics of `snapshot`, and how long `scrapes` took.
+/// Renders all metrics of `snapshot`; `scrapes` has the durations of scrapes.
 ///
 /// # Errors
 ///
-/// When a family is not legal, which a test rules out.
+/// When a family is invalid, which a test rules out.
 pub fn render(
     shared: Arc<Shared>,
     snapshot: Arc<Published>,
@@ -138,7 +137,7 @@ pub fn render(
     }
 }
 
-/// Source of the scrapes, and their durations so far.
+/// Source of scrapes, and their durations so far.
 struct Scraped {
     shared: Arc<Shared>,
     times: Mutex<Histogram>,
@@ -150,9 +149,8 @@ impl Scraped {
     }
 }
 
-/// The overview for fabric pages, with the token: the page's own listener serves it without TLS
-/// only. Without a token there is none here, so that a web site cannot make a browser read it from
-/// the loopback address.
+/// Serves the overview for fabric pages, which needs the token; the page's own listener serves it without TLS only. It is
+/// not served here without a token, so that no web site can make a browser read it from the loopback address.
 fn overview_router(shared: Arc<Shared>) -> Router {
     async fn show(State(overviews): State<Arc<Overviews>>) -> Response {
         overviews.answer().await
@@ -179,7 +177,7 @@ async fn scrape(State(scraped): State<Arc<Scraped>>, request: HeaderMap) -> Resp
     answer
 }
 
-/// Compresses for clients that accept it: Prometheus does.
+/// Compresses for clients that accept it, such as Prometheus.
 fn encode(text: String, format: Format, request: &HeaderMap) -> Response {
     let plain = [
         (CONTENT_TYPE, format.content_type()),

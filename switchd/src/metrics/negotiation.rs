@@ -5,7 +5,7 @@ use prometheus::TEXT_FORMAT;
 
 use super::openmetrics::OPENMETRICS_FORMAT;
 
-/// A text format of metrics.
+/// Text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Prometheus' text exposition format 0.0.4.
@@ -15,8 +15,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The one for a request: OpenMetrics where it is named and no named format is preferred.
-    /// Clients that name nothing, or another format, get the text format.
+    /// Chooses the format for a request: OpenMetrics if the client names it and prefers no other named format. Other clients
+    /// get the text format.
     pub fn accepted(request: &HeaderMap) -> Self {
         let mut best = (0.0, Self::Text);
         for offer in offers(request, &ACCEPT) {
@@ -43,7 +43,7 @@ impl Format {
     }
 }
 
-/// True when the request names gzip without forbidding it.
+/// Returns true if the request accepts gzip.
 pub fn takes_gzip(request: &HeaderMap) -> bool {
     offers(request, &ACCEPT_ENCODING)
         .any(|offer| offer.name.eq_ignore_ascii_case("gzip") && offer.weight > 0.0)
@@ -53,7 +53,7 @@ pub fn takes_gzip(request: &HeaderMap) -> bool {
 struct Offer<'a> {
     name: &'a str,
     version: Option<&'a str>,
-    /// 0 to 1; a value with 0 is not accepted.
+    /// 0 to 1; zero means not accepted.
     weight: f32,
 }
 

@@ -4,17 +4,17 @@ use std::fmt::{self, Display, Write};
 
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 
-/// The value of `Content-Type`.
+/// Value of `Content-Type`.
 pub const OPENMETRICS_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Units that names of families end with.
+/// Units in the names of families.
 const UNITS: [&str; 2] = ["seconds", "bytes"];
 
-/// All of `families`. A gauge whose name ends with `_info` becomes an info.
+/// Encodes all families. A gauge whose name ends with `_info` becomes an info.
 ///
 /// # Errors
 ///
-/// When a family is a summary or has no type: none of ours is such.
+/// When a family is a summary or has no type; the daemon has none of these.
 pub fn encode(families: &[MetricFamily]) -> prometheus::Result<String> {
     let mut out = String::new();
     for family in families {
@@ -152,8 +152,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// A bucket's bound, as every exposer has to write it so that series are the same: whole numbers
-/// with `.0`.
+/// A bucket's bound in the canonical form, which keeps series identical: whole numbers end in `.0`.
 struct Number(f64);
 
 impl Display for Number {

@@ -1,4 +1,4 @@
-//! Metrics of pools, and of the headroom that follows from cables.
+//! Metrics of pools, and of the headroom for cables.
 
 use weir_core::Priority;
 use weir_monitoring::definitions as define;
@@ -9,7 +9,7 @@ use crate::api::views::buffers::threshold;
 use crate::control::shared::watermarks::Watermarks;
 
 impl SnapshotCollector {
-    /// Learned addresses, and ports that flood nothing or send nothing.
+    /// Adds learned addresses, and ports that do not flood or do not send.
     pub(super) fn collect_forwarding(&self, families: &mut Families) {
         let ports = self.shared().info.ports.iter();
         for (port, state) in ports.zip(&self.snapshot().ports) {

@@ -10,7 +10,7 @@ use super::families::Families;
 use crate::control::shared::watermarks::Peaks;
 
 pub(super) struct QueueState<'a> {
-    /// Port and priority, as labels.
+    /// Labels: port and priority.
     pub(super) place: [&'a str; 2],
     pub(super) counters: &'a PriorityCounters,
     pub(super) gauges: &'a PriorityGauges,
@@ -29,7 +29,7 @@ impl QueueState<'_> {
         }
         self.collect_peaks(families, &define::INGRESS_MAX_BYTES, |peaks| peaks.ingress);
         self.collect_peaks(families, &define::EGRESS_MAX_BYTES, |peaks| peaks.egress);
-        // 802.3x also holds a lossy class.
+        // 802.3x also pauses a lossy class.
         let paused = gauges.pauses_received.total.as_secs_f64();
         families.add(&define::PAUSE_SECONDS, place, paused);
         families.add(&define::PAUSED, place, f64::from(u8::from(gauges.paused)));

@@ -49,11 +49,11 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// Reads all files. `protocol` is the protocol over TLS, if peers have to agree on it (ALPN).
+    /// Reads all files. `protocol` is the protocol over TLS, if peers negotiate it (ALPN).
     ///
     /// # Errors
     ///
-    /// When one is missing, accessible to others, or has invalid contents.
+    /// When a file is missing, accessible to others, or has invalid contents.
     pub fn load(
         config: &daemon::Protection,
         protocol: Option<&'static str>,
@@ -115,7 +115,7 @@ fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(token.to_owned())
 }
 
-/// The secret that a client must show, and a limit on guesses at it.
+/// The secret that a client must send, and a limit on guesses.
 #[derive(Clone)]
 pub struct Token(Arc<Guarded>);
 
@@ -124,12 +124,12 @@ struct Guarded {
     guesses: Mutex<Guesses>,
 }
 
-/// The reason for refusing a client.
+/// Reason for refusing a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// It shows no token, or a wrong one.
+    /// It sent no token, or a wrong one.
     Wrong,
-    /// It showed too many wrong ones, and is not heard for this long.
+    /// It sent too many wrong tokens, and is refused for this long.
     Limited(Duration),
 }
 
@@ -141,8 +141,8 @@ impl Token {
         }))
     }
 
-    /// Admits a `client` that shows the token. A comparison takes as long for a token that is nearly right as for another.
-    /// Wrong ones are counted, and reported to `records` as sent to `listener`.
+    /// Admits a `client` that sends the token. The comparison takes constant time. Wrong tokens are counted, and reported to
+    /// `records` as sent to `listener`.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl Token {
         if is_right {
             return Ok(());
         }
-        // A client without any token guesses nothing.
+        // A client without any token is not guessing.
         let told = has_shown.then(|| guesses().note_wrong(client, now));
         if let Some(wrong) = told.flatten() {
             let event = Described::new(clock::now(), EventName::TokensRefused)
@@ -186,16 +186,16 @@ impl Token {
     }
 }
 
-/// The metrics' token, and where wrong ones are reported.
+/// The token of the metrics, and where wrong ones are reported.
 #[derive(Clone)]
 pub struct Gate {
     /// The token.
     pub token: Token,
-    /// With the records.
+    /// State with the records.
     pub shared: Arc<Shared>,
 }
 
-/// Admits clients that show the token.
+/// Admits clients that send the token.
 pub async fn guard(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let client = request.extensions().get::<Client>().and_then(|it| it.0);
     let mut values = request.headers().get_all(AUTHORIZATION).iter();
@@ -218,7 +218,7 @@ pub async fn guard(State(gate): State<Gate>, request: Request, next: Next) -> Re
     }
 }
 
-/// Returns the part after the scheme, whose case does not matter (RFC 9110, section 11.1).
+/// Returns the credentials after the scheme, which is case-insensitive (RFC 9110, section 11.1).
 pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme
@@ -226,15 +226,15 @@ pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
         .then(|| token.trim_ascii())
 }
 
-/// A listener for TLS connections. A handshake takes place when a connection is first read: a slow
-/// client delays no other, and has no more time than a silent connection.
+/// A listener for TLS connections. A handshake takes place when a connection is first read, so that a slow client delays no
+/// other and has no more time than a silent connection.
 pub struct TlsListener<L> {
     inner: L,
     acceptor: Renewed<TlsAcceptor>,
 }
 
 impl<L> TlsListener<L> {
-    /// Over the connections of `inner`.
+    /// Wraps the connections of `inner`.
     pub fn new(inner: L, acceptor: Renewed<TlsAcceptor>) -> Self {
         Self { inner, acceptor }
     }
@@ -257,16 +257,16 @@ impl<L: Listener> Listener for TlsListener<L> {
 
 /// One connection.
 pub enum TlsConnection<T> {
-    /// Not agreed on keys yet.
+    /// The handshake is in progress.
     Handshake(Box<Accept<T>>),
-    /// Agreed.
+    /// The handshake is complete.
     Open(Box<TlsStream<T>>),
-    /// Could not agree; asked again all the same, a handshake would panic.
+    /// The handshake failed. Polling it again would panic.
     Failed,
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> TlsConnection<T> {
-    /// Returns the stream once the handshake is done.
+    /// Returns the stream once the handshake is complete.
     fn poll_open(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Pin<&mut TlsStream<T>>>> {
         if let Self::Handshake(accept) = self {
             match ready!(Pin::new(accept.as_mut()).poll(context)) {
@@ -311,7 +311,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsConnection<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
-            // A client that has not agreed on keys gets no answer.
+            // Without a complete handshake the client gets no answer.
             Self::Handshake(_) | Self::Failed => Poll::Ready(Ok(())),
             Self::Open(stream) => Pin::new(stream.as_mut()).poll_shutdown(context),
         }

@@ -1,5 +1,5 @@
-//! Classification of a frame by the XDP program before the switch core sees it, for callers with a
-//! frame that no port has received. `tests/classification.rs` has both read the same frames.
+//! Classifies a frame like the XDP program, for frames that no port has received. `tests/classification.rs` compares both on
+//! the same frames.
 
 use weir_config::daemon::{Port, Trust};
 use weir_core::wire::ethernet::ETHERTYPE_CLCM;
@@ -12,17 +12,17 @@ const HEADER_LENGTH: usize = 14;
 const TAG_LENGTH: usize = 4;
 const TAGS_MAX: usize = 2;
 const FRAGMENT_HEADER: u8 = 44;
-/// TCP, UDP and SCTP: those that begin with ports.
+/// TCP, UDP and SCTP, whose headers begin with ports.
 const WITH_PORTS: [u8; 3] = [6, 17, 132];
 
-/// Fields from which a port takes the priority of its frames.
+/// Fields that a port trusts for the priority of its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trusted {
-    /// Of frames that say nothing.
+    /// Priority of frames without a trusted field.
     pub default: Priority,
-    /// By PCP, where the port trusts it.
+    /// Priority by PCP, if the port trusts it.
     pub pcp: Option<[Priority; 8]>,
-    /// By DSCP, where the port trusts it.
+    /// Priority by DSCP, if the port trusts it.
     pub dscp: Option<[Priority; 64]>,
 }
 
@@ -49,7 +49,7 @@ impl From<&Port> for Trusted {
     }
 }
 
-/// Field that decided a frame's priority.
+/// Field that determined a frame's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityBy {
     /// The outermost tag's PCP.
@@ -60,14 +60,14 @@ pub enum PriorityBy {
     Port,
 }
 
-/// Properties of a frame that are determined before the switch core sees it.
+/// Properties of a frame determined before the switch core processes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
-    /// Data, or which control protocol.
+    /// Data, or the control protocol.
     pub class: FrameClass,
     /// Its priority.
     pub priority: Priority,
-    /// Field that decided that.
+    /// Field that determined the priority.
     pub by: PriorityBy,
     /// Offset of the network header, in bytes.
     pub l3_offset: usize,
@@ -76,7 +76,7 @@ pub struct Classification {
 }
 
 impl Classification {
-    /// Reads `frame`, which has an Ethernet header at least, as a port does that goes by `trusted`.
+    /// Classifies `frame`, which has at least an Ethernet header, for a port with these trusted fields.
     pub fn of(frame: &[u8], headers: &Headers, trusted: &Trusted) -> Self {
         let class = match headers.kind {
             Kind::Data => FrameClass::Data,
@@ -104,7 +104,7 @@ impl Classification {
     }
 }
 
-/// Offset behind the header and at most two whole tags.
+/// Returns the offset behind the header and at most two whole tags.
 fn network_offset(frame: &[u8]) -> usize {
     let mut at = HEADER_LENGTH;
     let is_tag = |at: usize| {
@@ -118,7 +118,7 @@ fn network_offset(frame: &[u8]) -> usize {
     at
 }
 
-/// FNV-1a on words in the host's byte order, over what is equal for all frames of a flow; then two rounds that spread it
+/// FNV-1a on words in the host's byte order, over the fields that identify a flow; then two rounds that spread it
 /// (`hash_word` and `hash_end` of `weir_xdp.bpf.c`).
 fn flow_hash(frame: &[u8], headers: &Headers, l3_offset: usize) -> u32 {
     let byte = |at: usize| frame.get(at).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The machine's monotonic clock, which the dataplane counts in too, and its wall clock for people.
+//! The machine's monotonic clock, which the dataplane also uses, and its wall clock for display.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,9 +6,9 @@ use nix::time::{clock_gettime, ClockId};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Instant;
 
-/// Now on `CLOCK_MONOTONIC`.
+/// Returns the time on `CLOCK_MONOTONIC`.
 pub fn now() -> Instant {
-    // The clock exists on every Linux; should it fail all the same, time stops and nothing is due.
+    // The clock exists on every Linux; if it failed, time would stop and no timer would be due.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Instant::ZERO, |time| {
         Instant::from_nanos(
             (time.tv_sec() as u64)
@@ -18,7 +18,7 @@ pub fn now() -> Instant {
     })
 }
 
-/// The wall clock's reading at a moment of the monotonic clock, RFC 3339 in UTC with microseconds.
+/// Returns the wall-clock time of a moment on the monotonic clock: RFC 3339 in UTC with microseconds.
 pub fn wall_time(at: Instant) -> String {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -28,7 +28,7 @@ pub fn wall_time(at: Instant) -> String {
     rfc3339(since_epoch.saturating_sub(u128::from(age)))
 }
 
-/// Returns nanoseconds since 1970, which last until 2262.
+/// Returns nanoseconds since 1970; sufficient until 2262.
 pub fn unix_nanos(at: Instant) -> i64 {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -52,8 +52,8 @@ fn rfc3339(nanos_since_epoch: u128) -> String {
     )
 }
 
-/// Days since 1970-01-01 as a date of the Gregorian calendar (H. Hinnant, chrono-compatible
-/// low-level date algorithms, `civil_from_days`).
+/// Converts days since 1970-01-01 into a date of the Gregorian calendar (H. Hinnant, chrono-compatible low-level date
+/// algorithms, `civil_from_days`).
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

@@ -1,9 +1,9 @@
-//! Counts by bucket, in place: observing allocates nothing and takes no lock.
+//! Histograms in place: observing allocates nothing and takes no lock.
 
-/// Maximum number of buckets of a histogram, without the one that has no bound.
+/// Maximum number of buckets of a histogram, without the unbounded one.
 const BUCKETS_MAX: usize = 20;
 
-/// A histogram of whole numbers; what their unit is, the owner knows.
+/// A histogram of integers; the owner determines their unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     bounds: &'static [u64],
@@ -13,7 +13,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram; a value belongs to the first of `bounds`, which rise, that it is not above.
+    /// Creates an empty histogram. A value counts for the first of the ascending `bounds` that it does not exceed.
     ///
     /// # Panics
     ///
@@ -38,17 +38,17 @@ impl Histogram {
         self.sum = self.sum.saturating_add(value);
     }
 
-    /// Values in all.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum.
+    /// Returns the sum of the values.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// Each bound with the number of values that are not above it.
+    /// Iterates over the bounds, each with the number of values that do not exceed it.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut below = 0;
         self.bounds

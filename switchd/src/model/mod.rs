@@ -1,5 +1,5 @@
-//! Types of all floors: time, histograms, and frames as they are shown, read and filtered. This
-//! module uses no thread, socket or ring.
+//! Types used on all floors: time, histograms, and frames as shown, parsed and filtered. This module uses no thread, socket
+//! or ring.
 
 pub mod classify;
 pub mod clock;

@@ -1,15 +1,15 @@
-//! What network devices lost by their own counters.
+//! Losses of network devices by their own counters.
 
 use weir_api::counters::DeviceLosses;
 use weir_config::drivers;
 use weir_doctor::ask::{ethtool, link};
 
-/// Reads those of the device with this index in this network namespace; none of a device that is gone.
+/// Reads the losses of the device with this index in this network namespace; zeros for a missing device.
 pub fn read(ifindex: u32) -> DeviceLosses {
     read_all(ifindex).0
 }
 
-/// The same, with what the device counts of all frames; `None` for a device that is gone.
+/// Reads the same, and the device's counts of all frames; `None` for a missing device.
 pub fn read_all(ifindex: u32) -> (DeviceLosses, Option<link::Counts>) {
     let device = link::find(ifindex).ok().flatten();
     let counts = device.as_ref().map(|device| device.counts);
@@ -35,13 +35,13 @@ fn losses(device: Option<link::Device>) -> DeviceLosses {
             rx_crc_total: crc,
             rx_frame_total: frame,
             rx_other_total: other,
-            // The kernel counts there what others account for as well: the difference is not the device's to tell.
+            // The kernel includes drops that are counted elsewhere too; the device's part is unknown.
             rx_dropped_total: 0,
         }
     })
 }
 
-/// Frames for which a queue had no buffer, of a driver that keeps them out of what all drivers count.
+/// Returns the frames for which a queue had no buffer, for drivers that count them separately.
 fn without_buffer(device: &str) -> u64 {
     let driver = ethtool::driver(device).unwrap_or_default();
     let name = drivers::driver(&driver).no_buffer;

@@ -8,7 +8,7 @@ use weir_core::config::{AuthenticationConfig, FabricKey, FABRIC_KEY_LENGTH};
 use super::random;
 use super::secret::{self, SecretError};
 
-/// What the switch core authenticates with, new nonces and a sequence number of now included.
+/// Loads the switch core's authentication settings, with new nonces and a sequence number derived from the time.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub fn load(path: &Path) -> Result<AuthenticationConfig, SecretError> {
         path: "/dev/urandom".into(),
         source,
     })?;
-    // A clock before 1970 gives numbers that begin anew; neighbours then take a new nonce.
+    // With a clock before 1970 the sequence numbers start over; neighbours then accept a new nonce.
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

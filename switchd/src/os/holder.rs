@@ -1,4 +1,4 @@
-//! The process that holds the XDP program of a device, as procfs shows it.
+//! The process that holds the XDP program of a device, from procfs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,18 @@ pub struct Holder {
     process: Option<Process>,
 }
 
-/// A process with the link of an XDP program.
+/// A process that holds the link of an XDP program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Process {
     pid: u32,
     name: String,
-    /// The run directory that it has locked: a switch has one.
+    /// The run directory that it has locked, if it is a switch.
     run_dir: Option<PathBuf>,
 }
 
 impl Holder {
-    /// Finds the holder of the program on the device with this index. `None` where no program is attached, or where it is this process's own.
+    /// Finds the holder of the program on the device with this index. `None` if no program is attached, or this process
+    /// holds it.
     pub fn find(device: &str, index: u32) -> Option<Self> {
         let programs = link::find(index).ok()??.programs;
         let (program, _) = *programs.first()?;
@@ -40,13 +41,13 @@ impl Holder {
         })
     }
 
-    /// True for a switch that runs with another run directory than this one.
+    /// Returns true for a switch with another run directory.
     pub fn is_other_switch(&self, run_dir: &Path) -> bool {
         let of_holder = self.process.as_ref().and_then(|it| it.run_dir.as_ref());
         of_holder.is_some_and(|of_holder| of_holder != run_dir)
     }
 
-    /// True for a switch.
+    /// Returns true for a switch.
     pub fn is_switch(&self) -> bool {
         let process = self.process.as_ref();
         process.is_some_and(|process| process.run_dir.is_some())
@@ -59,7 +60,7 @@ impl std::fmt::Display for Holder {
         let Some(Process { pid, name, run_dir }) = &self.process else {
             return write!(
                 f,
-                "has XDP program {program}, which no process holds: take it away with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
+                "has XDP program {program}, which no process holds: remove it with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
             );
         };
         match run_dir {
@@ -83,7 +84,7 @@ fn process_with(program: u32) -> Option<Process> {
     pids.filter(|pid| has_link(*pid, program)).find_map(process)
 }
 
-/// `None` for a process that is ending: its memory is gone before its files.
+/// Returns a process; `None` while it is ending, when its memory is gone before its files.
 fn process(pid: u32) -> Option<Process> {
     let home = Path::new("/proc").join(pid.to_string());
     fs::read_link(home.join("exe")).ok()?;
@@ -110,7 +111,7 @@ fn has_link(pid: u32, program: u32) -> bool {
     })
 }
 
-/// The kernel has changed the name once.
+/// Accepts both names; the kernel has changed the name once.
 fn is_link(file: &Path) -> bool {
     ["anon_inode:bpf_link", "anon_inode:bpf-link"]
         .iter()
@@ -123,7 +124,7 @@ fn value<'a>(info: &'a str, key: &str) -> Option<&'a str> {
         .map(str::trim)
 }
 
-/// Numbers and targets of a process's open files; none where they may not be read.
+/// Returns the numbers and targets of a process's open files; none if they may not be read.
 fn files(pid: u32) -> impl Iterator<Item = (String, PathBuf)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_says_which_program_it_has() {
+    fn a_link_reports_its_program() {
         let info =
             "pos:\t0\nlink_type:\txdp\nlink_id:\t4\nprog_tag:\tab\nprog_id:\t12\nifindex:\t3\n";
         assert_eq!(value(info, "prog_id:"), Some("12"));

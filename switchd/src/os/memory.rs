@@ -1,11 +1,11 @@
-//! Packet memory against what the machine has.
+//! Compares the packet memory with the machine's memory.
 
 use thiserror::Error;
 use weir_config::daemon::{DaemonConfig, HugePages};
 use weir_doctor::facts::TooMuch;
 use weir_doctor::Memory;
 
-/// Packet memory does not fit.
+/// The packet memory does not fit.
 #[derive(Debug, Error)]
 #[error("packet memory is {needed} MiB, and {of} has {most} MiB: lower the buffers of classes and pools, or dataplane.spare-buffers")]
 pub struct MemoryError {
@@ -14,18 +14,18 @@ pub struct MemoryError {
     most: u64,
 }
 
-/// Refuses a configuration whose packet memory alone is more than the machine or the control group has: the kernel would
-/// kill the process while it takes the memory.
+/// Refuses a configuration whose packet memory alone exceeds that of the machine or the control group: the kernel would kill
+/// the process while it allocates the memory.
 ///
 /// # Errors
 ///
-/// Names what does not fit.
+/// Names the memory that is too small.
 pub fn check(config: &DaemonConfig) -> Result<(), MemoryError> {
     let Some(memory) = Memory::read() else {
         return Ok(());
     };
     let memory = match config.dataplane.huge_pages {
-        // These are in no control group's memory.
+        // Huge pages do not count towards a control group's memory.
         HugePages::Require => Memory {
             control_group: None,
             ..memory
@@ -42,7 +42,7 @@ pub fn check(config: &DaemonConfig) -> Result<(), MemoryError> {
         })
 }
 
-/// Logs how much is about to be taken. A process that runs out of memory is killed and logs nothing more.
+/// Logs the amount about to be allocated, since a process that runs out of memory is killed and cannot log it.
 pub fn log_needed(config: &DaemonConfig) {
     let memory = Memory::read();
     tracing::info!(

@@ -1,4 +1,4 @@
-//! What the daemon asks of the operating system and its service manager, whatever the switch does.
+//! The daemon's use of the operating system and its service manager.
 
 pub mod device_losses;
 pub mod fabric_key;

@@ -1,7 +1,7 @@
-//! Which CPUs the daemon's threads run on.
+//! Placement of the daemon's threads on CPUs.
 //!
-//! A dataplane thread that is bound to a CPU should have it for itself: an API thread that wakes up there
-//! puts it off, and every frame waits meanwhile.
+//! A dataplane thread bound to a CPU should have it exclusively: an API thread that wakes up there preempts it and delays
+//! every frame.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
 use nix::unistd::Pid;
 use weir_config::daemon::DataplaneConfig;
 
-/// CPUs that the configuration gives to threads of the dataplane.
+/// Returns the CPUs that the configuration assigns to dataplane threads.
 pub fn reserved(config: &DataplaneConfig) -> BTreeSet<usize> {
     config
         .cpu
@@ -21,7 +21,7 @@ pub fn reserved(config: &DataplaneConfig) -> BTreeSet<usize> {
         .collect()
 }
 
-/// Those of `reserved` that this machine does not have; none where it does not tell which it has.
+/// Returns the CPUs of `reserved` that this machine does not have; empty if it does not list its CPUs.
 pub fn missing(reserved: &BTreeSet<usize>) -> Vec<usize> {
     let present = std::fs::read_to_string("/sys/devices/system/cpu/present");
     let Some(present) = present.ok().and_then(|list| parse_list(&list)) else {
@@ -31,7 +31,7 @@ pub fn missing(reserved: &BTreeSet<usize>) -> Vec<usize> {
     reserved.iter().copied().filter(is_missing).collect()
 }
 
-/// A list of CPUs as the kernel writes it: `0-3,8`.
+/// Parses a list of CPUs in the kernel's form: `0-3,8`.
 fn parse_list(list: &str) -> Option<Vec<RangeInclusive<usize>>> {
     let parts = list.trim().split(',');
     parts
@@ -42,7 +42,7 @@ fn parse_list(list: &str) -> Option<Vec<RangeInclusive<usize>>> {
         .collect()
 }
 
-/// Keeps this thread, and those that it starts from now on, off the dataplane's CPUs; unless there are no others.
+/// Keeps this thread, and threads that it starts later, off the dataplane's CPUs, unless there are no others.
 ///
 /// # Errors
 ///
@@ -61,11 +61,11 @@ pub fn keep_off(reserved: &BTreeSet<usize>) -> Result<(), Errno> {
     bind(&others)
 }
 
-/// This thread runs on these CPUs alone.
+/// Binds this thread to these CPUs.
 ///
 /// # Errors
 ///
-/// Those of sched_setaffinity(2): a CPU that there is not.
+/// Those of sched_setaffinity(2), such as for a CPU that does not exist.
 pub fn bind(cpus: &[usize]) -> Result<(), Errno> {
     let mut set = CpuSet::new();
     for cpu in cpus {
@@ -114,7 +114,7 @@ mod tests {
             }
             bind(&[first]).unwrap();
             assert_eq!(allowed(), BTreeSet::from([first]));
-            // There is no other left.
+            // No other CPU is left.
             keep_off(&BTreeSet::from([first])).unwrap();
             assert_eq!(allowed(), BTreeSet::from([first]));
         })

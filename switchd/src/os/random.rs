@@ -1,8 +1,8 @@
-//! Randomness.
+//! Random numbers.
 
 use std::io::Read;
 
-/// A seed from the operating system.
+/// Returns a seed from the operating system.
 ///
 /// # Errors
 ///

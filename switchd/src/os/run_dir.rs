@@ -1,7 +1,7 @@
 //! The run directory: its lock, and the BPF file system mounted in it.
 //!
-//! A daemon that was killed leaves directory, lock file, socket and mount behind, but not the lock: the
-//! kernel released it. The next daemon takes all of it over.
+//! A killed daemon leaves its directory, lock file, socket and mount behind, while the kernel releases its lock. The next
+//! daemon takes all of them over.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -15,14 +15,14 @@ use weir_ebpf::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, EbpfError};
 
 /// Name of the lock file.
 pub const LOCK_NAME: &str = "lock";
-/// Name of the directory that the BPF file system is mounted at.
+/// Name of the BPF file system's mount point.
 pub const BPF_NAME: &str = "bpf";
 
 /// Permission to write for the group or for all.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Mounts the BPF file system of the run directory `path`, if it is not, for a daemon that will start in a
-/// mount namespace of its own: what it pins outlives it then.
+/// Mounts the BPF file system of the run directory `path`, unless it is mounted, for a daemon that will start in a separate
+/// mount namespace, so that its pins outlive it.
 ///
 /// # Errors
 ///
@@ -32,51 +32,51 @@ pub fn prepare(path: &Path) -> Result<(), RunDirError> {
     Ok(ensure_bpffs(&path.join(BPF_NAME))?)
 }
 
-/// A run directory that belongs to this process until [`release`](Self::release).
+/// A run directory that this process owns until [`release`](Self::release).
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
     lock: Flock<File>,
 }
 
-/// Why the run directory cannot be ours.
+/// Reason for which the run directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
-    /// Another daemon lives there.
+    /// Another daemon uses it.
     #[error(
         "{path} is in use by another weir-switchd, process {pid}: stop it, or configure a different run directory"
     )]
     InUse {
         /// The directory.
         path: PathBuf,
-        /// The other's process id, or `unknown`.
+        /// Process ID of the other daemon, or `unknown`.
         pid: String,
     },
-    /// Another user could put files of his choice in it.
+    /// Another user could place files in it.
     #[error("run directory {path}: {reason}; remove it, or configure a different one")]
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// Why it is not this user's alone.
+        /// Reason.
         reason: String,
     },
     /// The BPF file system cannot be mounted or unmounted.
     #[error(transparent)]
     Bpf(#[from] EbpfError),
-    /// The operating system refuses something.
+    /// The operating system refused an operation.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// Its object.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
 }
 
 impl RunDir {
-    /// Makes the directory (mode 0755) and locks it for this process.
+    /// Creates the directory (mode 0755) and locks it for this process.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl RunDir {
         let mut lock = lock_file(path, &lock_path)?;
         let write = failed("write", &lock_path);
         let mut text = String::new();
-        // A lock file that is not text was not written by us: it tells nothing.
+        // A lock file that is not text was not written by a switch.
         if lock.read_to_string(&mut text).is_ok() && !text.trim().is_empty() {
             tracing::warn!(
                 run_dir = %path.display(),
@@ -110,22 +110,22 @@ impl RunDir {
         let Ok(file) = File::open(path.join(LOCK_NAME)) else {
             return false;
         };
-        // A shared lock is refused while another process has its own, and ends with this value.
+        // A shared lock is refused while another process holds the lock, and is released with this value.
         Flock::lock(file, FlockArg::LockSharedNonblock).is_ok()
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the BPF file system is, or will be.
+    /// Returns the mount point of the BPF file system.
     pub fn bpf_path(&self) -> PathBuf {
         self.path.join(BPF_NAME)
     }
 
-    /// Mounts the BPF file system, unless it is: a service manager may have done so, outside the mount
-    /// namespace that it gives us.
+    /// Mounts the BPF file system, unless it is mounted. A service manager may have done so, outside this process's mount
+    /// namespace.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl RunDir {
         Ok(ensure_bpffs(&self.bpf_path())?)
     }
 
-    /// Detaches the programs of a daemon that was killed or left its place to this one, if they are there still.
+    /// Detaches programs left by a killed daemon or by one that handed over.
     fn remove_pins(&self) -> Result<(), RunDirError> {
         let target = self.bpf_path();
         if !is_bpffs(&target) {
@@ -143,7 +143,7 @@ impl RunDir {
         let read = failed("read", &target);
         for entry in std::fs::read_dir(&target).map_err(&read)? {
             let entry = entry.map_err(&read)?;
-            // Files there are the kernel's own (progs.debug, maps.debug): ports have directories.
+            // Files there belong to the kernel (progs.debug, maps.debug); ports have directories.
             if entry.file_type().map_err(&read)?.is_dir() {
                 remove_stale(&entry.path())?;
             }
@@ -151,19 +151,19 @@ impl RunDir {
         Ok(())
     }
 
-    /// Gives up the lock and leaves all else for the daemon that stands here next.
+    /// Releases the lock and leaves everything else for the next daemon.
     pub fn leave(mut self) {
         if let Err(error) = self.lock.set_len(0).and_then(|()| self.lock.rewind()) {
             tracing::debug!(%error, "cannot mark the run directory as cleanly released");
         }
     }
 
-    /// Takes away all that is ours: the BPF file system, `leftovers` with what is in them, the lock, and the
-    /// directory when nothing else is in it. What cannot be removed is logged and left.
+    /// Removes everything that belongs to this daemon: the BPF file system, `leftovers` with their contents, the lock, and
+    /// the directory if it is empty. Failures are logged.
     pub fn release(self, leftovers: &[&Path]) {
         let log = |error: RunDirError| tracing::warn!(%error, "cannot clean up the run directory");
         let _ = self.remove_pins().map_err(log);
-        // A switch may not unmount it: that is left to `finish`.
+        // A switch may not unmount it; `finish` does.
         if unmount_bpffs(&self.bpf_path()).is_ok() {
             let _ = removed(std::fs::remove_dir(self.bpf_path()))
                 .map_err(failed("remove", &self.bpf_path()))
@@ -180,14 +180,14 @@ impl RunDir {
         let _ = removed(std::fs::remove_file(&lock_path))
             .map_err(failed("remove", &lock_path))
             .map_err(log);
-        // Others may keep files there.
+        // It may contain files of others.
         let _ = std::fs::remove_dir(&self.path);
         drop(self.lock);
     }
 }
 
-/// Takes away what a switch that has ended in order left in `path`, because it may not unmount: the BPF file system and the
-/// directory. The programs of one that was killed stay, and so does the directory of one that runs.
+/// Removes the BPF file system and the directory of a switch that ended normally, since the switch may not unmount. Keeps
+/// the programs of a killed switch, and the directory of a running one.
 pub fn finish(path: &Path) {
     let target = path.join(BPF_NAME);
     let has_pins = || {
@@ -195,7 +195,7 @@ pub fn finish(path: &Path) {
         entries.any(|entry| entry.file_type().is_ok_and(|it| it.is_dir()))
     };
     if !is_bpffs(&target) {
-        // Of a start that failed: only what is empty.
+        // After a failed start, only empty directories.
         let _ = std::fs::remove_dir(&target).and_then(|()| std::fs::remove_dir(path));
         let _ = std::fs::remove_dir(path);
         return;
@@ -209,9 +209,9 @@ pub fn finish(path: &Path) {
     }
 }
 
-/// [`finish`], once a byte arrives on standard input; not when it is closed without one.
+/// Calls [`finish`] once a byte arrives on standard input, but not when it is closed without one.
 pub fn finish_when_told(path: &Path) {
-    // A terminal's Ctrl-C is for the switch.
+    // A terminal's Ctrl-C is meant for the switch.
     let _ = nix::unistd::setsid();
     if io::stdin().read_exact(&mut [0]).is_ok() {
         finish(path);
@@ -223,11 +223,11 @@ pub fn finish_when_told(path: &Path) {
 pub struct Finisher(Child);
 
 impl Finisher {
-    /// Starts it.
+    /// Starts the process.
     ///
     /// # Errors
     ///
-    /// When there can be no process.
+    /// When it cannot be started.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let process = Command::new(std::env::current_exe()?)
             .arg("--finish")
@@ -238,7 +238,7 @@ impl Finisher {
         Ok(Self(process))
     }
 
-    /// Has it do its work, and waits for its end.
+    /// Lets it do its work, and waits for its end.
     pub fn finish(mut self) {
         if let Some(mut word) = self.0.stdin.take() {
             let _ = word.write_all(&[0]);
@@ -247,11 +247,11 @@ impl Finisher {
     }
 }
 
-/// Writes a new file in the place of any that is there, for this user's eyes only; returns it, open.
+/// Writes a new file, readable by this user only, in place of an existing one; returns it, open.
 ///
 /// # Errors
 ///
-/// When the disk refuses.
+/// The file system's error.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
     remove_file(path)?;
     let mut file = OpenOptions::new()
@@ -263,12 +263,12 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a directory for this user's eyes only; one that is there is as good. Those above it are made like a run directory:
-/// `/run/weir` is everybody's way to the sockets below it.
+/// Creates a directory for this user only, unless it exists. Its parents get the mode of a run directory, since every user
+/// reaches the sockets through `/run/weir`.
 ///
 /// # Errors
 ///
-/// When the disk refuses.
+/// The file system's error.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     if let Some(above) = path.parent() {
         DirBuilder::new()
@@ -279,20 +279,20 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Removes a file; one that is not there is gone already.
+/// Removes a file; a missing one is no error.
 ///
 /// # Errors
 ///
-/// When the disk refuses.
+/// The file system's error.
 pub fn remove_file(path: &Path) -> io::Result<()> {
     removed(std::fs::remove_file(path))
 }
 
-/// Makes the run directory `path`, if need be.
+/// Creates the run directory `path`, unless it exists.
 ///
 /// # Errors
 ///
-/// Also when another user could put files of his choice in it.
+/// Also when another user could place files in it.
 pub fn make(path: &Path) -> Result<(), RunDirError> {
     DirBuilder::new()
         .recursive(true)
@@ -309,7 +309,7 @@ pub fn make(path: &Path) -> Result<(), RunDirError> {
     }
 }
 
-/// Returns why a run directory belongs to others as well. Root opens, writes and mounts by names in it.
+/// Returns the reason for which other users could modify a run directory, in which root opens, writes and mounts by name.
 fn foreign(found: &Metadata) -> Option<String> {
     let own = nix::unistd::geteuid().as_raw();
     let mode = found.mode() & 0o7777;
@@ -322,7 +322,7 @@ fn foreign(found: &Metadata) -> Option<String> {
     (mode & WRITABLE_BY_OTHERS != 0).then(|| format!("others can write it (mode {mode:04o})"))
 }
 
-/// Opens and locks the lock file; anew when another daemon removed it between the two.
+/// Opens and locks the lock file; retries if another daemon removed it in between.
 fn lock_file(directory: &Path, path: &Path) -> Result<Flock<File>, RunDirError> {
     loop {
         let file = OpenOptions::new()
@@ -363,7 +363,7 @@ fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> RunDirErro
     }
 }
 
-/// What is not there needs no removing.
+/// Treats a missing file as removed.
 fn removed(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -444,7 +444,7 @@ mod tests {
         std::fs::create_dir(&target).unwrap();
         symlink(&target, &path).unwrap();
         refused("symbolic link");
-        // A link in the place of the lock leads nowhere.
+        // A link in place of the lock is not followed.
         let victim = parent.path().join("victim");
         std::fs::write(&victim, "kept").unwrap();
         symlink(&victim, target.join(LOCK_NAME)).unwrap();
@@ -465,7 +465,7 @@ mod tests {
         assert!(!parent.path().join(LOCK_NAME).exists());
     }
 
-    /// Needs CAP_SYS_ADMIN; without it there is nothing to see but the error.
+    /// Needs CAP_SYS_ADMIN; without it only the error is checked.
     #[test]
     fn a_bpf_file_system_comes_and_goes() {
         let parent = tempfile::tempdir().unwrap();

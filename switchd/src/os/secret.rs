@@ -1,4 +1,4 @@
-//! Secrets that are read again when their files have changed.
+//! Secrets that are read again when their files change.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use weir_config::files::{read_public, read_secret, SecretError};
 
-/// What some files say, made anew when one of them has changed, so that a certificate can be renewed without a
-/// restart. When the new files are wrong, what the old ones said stays, and the log says why.
+/// A value derived from files and derived again when one of them changes, so that a certificate can be renewed without a
+/// restart. If the new files are invalid, the old value stays, and the log states the reason.
 pub struct Renewed<T> {
     files: Vec<PathBuf>,
     load: Box<dyn Fn() -> Result<T, SecretError> + Send + Sync>,
     state: Mutex<(Vec<Stamp>, Arc<T>)>,
 }
 
-/// What tells two versions of a file apart; `None` for a file that is not there.
+/// Identity of a file's version; `None` for a missing file.
 type Stamp = Option<(u64, u64, i64, i64, u64)>;
 
 impl<T> Renewed<T> {
-    /// What `load` makes of `files`.
+    /// Derives the value by calling `load` on `files`.
     ///
     /// # Errors
     ///
-    /// What `load` says.
+    /// Those of `load`.
     pub fn new(
         files: Vec<PathBuf>,
         load: impl Fn() -> Result<T, SecretError> + Send + Sync + 'static,
@@ -37,7 +37,7 @@ impl<T> Renewed<T> {
         })
     }
 
-    /// What the files say now.
+    /// Returns the current value.
     pub fn get(&self) -> Arc<T> {
         let now = stamps(&self.files);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Tells the service manager how the daemon is (sd_notify(3)).
+//! Reports the daemon's state to the service manager (sd_notify(3)).
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::model::clock;
 
-/// Sends `state`, such as `READY=1`, to the socket that `NOTIFY_SOCKET` names. Does nothing without it;
-/// a failure is logged only, since the daemon works all the same.
+/// Sends `state`, such as `READY=1`, to the socket named by `NOTIFY_SOCKET`. Does nothing without it; a failure is only
+/// logged, since the daemon works without it.
 pub fn notify(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
@@ -19,13 +19,14 @@ pub fn notify(state: &str) {
     }
 }
 
-/// Tells that the configuration is being read again; `READY=1` ends it (sd_notify(3), Type=notify-reload).
+/// Reports that the configuration is being read again; `READY=1` ends it (sd_notify(3), Type=notify-reload).
 pub fn notify_reloading() {
     let micros = clock::now().as_nanos() / 1_000;
     notify(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
 }
 
-/// How long the service manager waits for `WATCHDOG=1` before it ends this process; `None` when it does not watch it.
+/// Returns the time that the service manager waits for `WATCHDOG=1` before it ends this process; `None` if it does not watch
+/// it.
 pub fn watchdog_limit() -> Option<Duration> {
     let variable = |name| std::env::var(name).ok();
     limit(
@@ -35,7 +36,7 @@ pub fn watchdog_limit() -> Option<Duration> {
     )
 }
 
-/// The variables may be inherited, and meant for another process (sd_watchdog_enabled(3)).
+/// Returns the limit, unless the variables were inherited from another process (sd_watchdog_enabled(3)).
 fn limit(micros: Option<&str>, meant: Option<&str>, ours: u32) -> Option<Duration> {
     if meant.is_some_and(|meant| meant.parse() != Ok(ours)) {
         return None;
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manager_hears_it() {
+    fn the_manager_is_notified() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let manager = UnixDatagram::bind(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Time lines that many viewers share, so that what they cost does not grow with their number.
+//! Time lines shared by all viewers, so that their cost does not depend on the number of viewers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +11,7 @@ const TIMELINES_MAX: usize = 8;
 const TIMELINE_INTERVAL: Duration = Duration::from_millis(400);
 const TIMELINE_SPACING: Duration = Duration::from_millis(50);
 
-/// Time lines by their suspicion, the last requested ones.
+/// The last requested time lines, by suspicion.
 #[derive(Debug, Default)]
 pub struct Recent(Mutex<Lines>);
 
@@ -30,8 +30,8 @@ struct Line {
 }
 
 impl Recent {
-    /// The time line of suspicion `id`. `make` gives its body and whether it is complete. Complete ones are
-    /// kept until others take their place.
+    /// Returns the time line of suspicion `id`. `make` returns its body, and true if it is complete. Complete ones are kept
+    /// until others replace them.
     pub async fn get(
         &self,
         id: u64,
@@ -43,7 +43,7 @@ impl Recent {
                 return Some(line.body.clone());
             }
         }
-        // Waiters for the lock also wait for this: that is the bound.
+        // Tasks waiting for the lock also wait for this, which bounds the rate.
         if let Some(last) = lines.last_made {
             tokio::time::sleep_until(last + TIMELINE_SPACING).await;
         }
@@ -89,7 +89,7 @@ mod tests {
         let recent = Recent::default();
         let began = Instant::now();
         assert!(recent.get(1, || Some((vec![1], false))).await.is_some());
-        // Old at first, new once the interval is over.
+        // At first the old body, and the new one after the interval.
         while recent.get(1, || Some((vec![2], false))).await.unwrap()[..] != [2] {
             tokio::task::yield_now().await;
         }

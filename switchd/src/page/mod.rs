@@ -1,6 +1,5 @@
-//! The live page: what `switchctl` shows, in a browser, on a TCP address of its own. It is
-//! read-only. For any number of viewers, at most four snapshots a second are taken of the
-//! dataplane.
+//! The live page: the data of `switchctl` in a browser, on a separate TCP address. It is read-only. At most four snapshots
+//! per second are taken of the dataplane, for any number of viewers.
 //!
 //! Design: docs/src/internals/design/api.md.
 
@@ -28,19 +27,19 @@ use crate::api::overview::Overviews;
 use crate::control::Shared;
 use cache::Recent;
 
-/// Few and short: an open page polls twice a second.
+/// Limits of the listener: few, short requests, since an open page polls twice a second.
 pub const LIMITS: Limits = Limits {
     connections: 32,
     connections_of_a_peer: 24,
     silence: Duration::from_secs(15),
     ..Limits::DEFAULT
 };
-/// Setting with the names by which the page may be requested.
+/// Setting with the host names under which the page may be requested.
 pub const NAMES_SETTING: &str = "page.names";
 const CURVE_SPAN: weir_core::Duration = weir_core::Duration::from_secs(60);
 /// at most at this many moments.
 pub const CURVE_POINTS: u64 = 120;
-/// Minimum interval of requests: when a page is opened, and when it comes to the front again.
+/// Minimum interval between requests, which are sent when a page is opened or shown again.
 const CURVE_INTERVAL: Duration = Duration::from_secs(1);
 
 const PAGE: &str = include_str!("../../assets/page.html");
@@ -48,7 +47,7 @@ const STYLE: &str = concat!(
     include_str!("../../../crates/http/assets/base.css"),
     include_str!("../../assets/page.css"),
 );
-/// One script in several files, by what each draws.
+/// One script from several files, one per topic.
 const SCRIPT: &str = concat!(
     include_str!("../../../crates/http/assets/elements.js"),
     include_str!("../../assets/sentences.js"),
@@ -65,15 +64,15 @@ const SCRIPT: &str = concat!(
 
 /// Size of all served files, in bytes.
 pub const BUNDLE_BYTES: usize = PAGE.len() + STYLE.len() + page::ICON.len() + SCRIPT.len();
-/// The book calls it small.
+/// The book promises a small page.
 const _: () = assert!(BUNDLE_BYTES < 96 * 1024);
 
-/// Address of the page, and the names by which it may be requested.
+/// Address of the page, and the host names under which it may be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageSettings {
     /// The address.
     pub listen: SocketAddr,
-    /// Host names beside addresses and `localhost`.
+    /// Host names besides addresses and `localhost`.
     pub names: Vec<String>,
 }
 
@@ -84,18 +83,18 @@ struct Page {
     timelines: Recent,
 }
 
-/// Serves until the daemon ends and the last answer is out.
+/// Serves until the daemon ends and the last answer is sent.
 ///
 /// # Errors
 ///
-/// When the listener fails for good.
+/// When the listener fails permanently.
 pub async fn serve(listener: TcpListener, shared: Arc<Shared>, names: Names) -> io::Result<()> {
     let ending = Arc::clone(&shared);
     let ending = async move { ending.life.ending().await };
     http::serve(listener, LIMITS, router(shared, names), ending).await
 }
 
-/// All that is served.
+/// Returns all routes.
 pub fn router(shared: Arc<Shared>, names: Names) -> Router {
     let shown = Arc::new(Page {
         overviews: Overviews::new(Arc::clone(&shared)),
@@ -129,7 +128,7 @@ async fn show_timeline(
     let Ok(Path(id)) = id else {
         return refuse(StatusCode::BAD_REQUEST, "a suspicion ID is a number");
     };
-    // Looked up first: a missing record costs nothing and takes no other's place.
+    // Checked first: a missing record costs nothing and evicts no other.
     if !page.shared.records.flights().has(id) {
         return refuse(
             StatusCode::NOT_FOUND,
@@ -181,7 +180,7 @@ mod tests {
         assert_eq!(told, all);
     }
 
-    /// One meaning has one colour, here as in pictures, in the terminal and in Grafana.
+    /// A meaning has the same colour here, in pictures, in the terminal and in Grafana.
     #[test]
     fn colours_are_those_of_pictures() {
         let (light, dark) = STYLE

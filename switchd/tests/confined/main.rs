@@ -1,6 +1,6 @@
-//! Powers of a dataplane thread that an attacker has taken over. A process drops its privileges as the daemon does, by the same
-//! calls and in the same order, and its thread tries what an attacker would. This is a separate executable, because dropped
-//! privileges do not return.
+//! Capabilities of an attacker who has taken over a dataplane thread. A process drops its privileges by the same calls and
+//! in the same order as the daemon, and its thread tries typical attacks. This is a separate executable, because dropped
+//! privileges cannot be restored.
 
 use std::ffi::CString;
 use std::fs;
@@ -16,12 +16,11 @@ use weir_switchd::os::privileges::{self, Files};
 
 type Outcome = io::Result<libc::c_long>;
 
-/// One system call.
 fn call(number: libc::c_long, arguments: &[usize]) -> Outcome {
     let mut six = [0; 6];
     six[..arguments.len()].copy_from_slice(arguments);
     let [a, b, c, d, e, f] = six;
-    // SAFETY: pointers among the arguments are null, or lead to values that live through the call.
+    // SAFETY: pointers among the arguments are null, or point to values that outlive the call.
     let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     match result {
         -1 => Err(io::Error::last_os_error()),
@@ -33,18 +32,18 @@ fn path(path: &Path) -> CString {
     CString::new(path.to_str().unwrap()).unwrap()
 }
 
-/// All that is there to be attacked.
+/// Objects to attack.
 struct Targets {
-    /// Of the switch: it may write here.
+    /// The switch's directory, which it may write.
     own: tempfile::TempDir,
-    /// Of others.
+    /// A directory of others.
     foreign: tempfile::TempDir,
     victim: u32,
     tcp: u16,
 }
 
 impl Targets {
-    /// Each attempt by what it is. An attempt that succeeds gives `Ok`.
+    /// Returns each attempt with its name. A successful attempt returns `Ok`.
     fn attempts(&self) -> Vec<(&'static str, Outcome)> {
         let secret = self.foreign.path().join("secret");
         let [secret_c, own_c, new_c] = [
@@ -69,7 +68,7 @@ impl Targets {
         let clone = |flags: libc::c_int| {
             let outcome = call(libc::SYS_clone, &[flags as usize]);
             if let Ok(0) = outcome {
-                // The child, which has nothing to do.
+                // The child has nothing to do.
                 std::process::exit(0);
             }
             outcome
@@ -267,7 +266,7 @@ impl Targets {
         ]
     }
 
-    /// Does what the thread needs: it is not refused everything.
+    /// Makes the calls that the thread needs, which must succeed.
     fn needs(&self) {
         let file = self.own.path().join("frames");
         fs::write(&file, "kept").unwrap();
@@ -303,10 +302,10 @@ fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     };
     fs::write(targets.foreign.path().join("secret"), "secret").unwrap();
     let _service = UnixListener::bind(targets.foreign.path().join("socket")).unwrap();
-    // Before anything is given up, most of it succeeds: the attempts are good ones.
+    // With all privileges most attempts succeed, so they are valid attempts.
     opens_before(&targets);
 
-    // This thread keeps its files, to clean up.
+    // This thread keeps its access to files, for the clean-up.
     let confined = std::thread::spawn(move || confined(targets));
     let (attempts, targets) = confined.join().unwrap();
 
@@ -314,7 +313,7 @@ fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     let mut failed = Vec::new();
     for (what, outcome) in &attempts {
         let code = outcome.as_ref().err().and_then(io::Error::raw_os_error);
-        // Refused, and not for a mistake in the attempt.
+        // Refused for lack of privileges, not because of a mistake in the attempt.
         if ![libc::EPERM, libc::EACCES, libc::EXDEV]
             .map(Some)
             .contains(&code)
@@ -325,7 +324,7 @@ fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     assert!(failed.is_empty(), "{failed:#?}");
     println!("{} attempts, all refused", attempts.len());
 
-    // The victim is as it was.
+    // The victim is unchanged.
     let mut word = victim.stdin.take().unwrap();
     word.write_all(b"alive").unwrap();
     drop(word);
@@ -333,7 +332,7 @@ fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     drop(targets);
 }
 
-/// Gives up what the daemon gives up, and tries all in the thread of a dataplane.
+/// Gives up the daemon's privileges, and makes all attempts in a dataplane thread.
 fn confined(targets: Targets) -> (Vec<(&'static str, Outcome)>, Targets) {
     let files = Files {
         write: vec![targets.own.path().to_owned()],

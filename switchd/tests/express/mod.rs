@@ -1,9 +1,9 @@
-//! The hand-over between the express path and the switch core, as a model: every interleaving of what the XDP programs of
-//! several CPUs, the kernel's flushes, the core and the control plane do with the words that they share.
+//! The hand-over between the express path and the switch core, as a model: all interleavings of the accesses to shared words
+//! by XDP programs on several CPUs, the kernel's flushes, the core and the control plane.
 //!
-//! The argument is in the book (`docs/src/internals/express.md`). Each step here is one access to one shared word, or one
-//! flush. Steps interleave as if memory had one order, which the acquire and release that the argument asks for amount to
-//! for these words; weaker orders are not part of the model.
+//! `docs/src/internals/express.md` has the argument. Each step is one access to one shared word, or one flush. Steps
+//! interleave with sequential consistency, which the required acquire and release orders provide for these words; weaker
+//! orders are not modelled.
 
 mod room;
 mod world;
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use world::{Broken, Setup, World};
 
-/// Maximum number of states of a search: a model that exceeds it has changed.
+/// Maximum number of states of a search; a model that exceeds it has changed.
 const STATES_MAX: usize = 4_000_000;
 
 /// Returns the first error in any interleaving, and the number of states.
@@ -51,7 +51,7 @@ const TWO_QUEUES: Setup = Setup {
     broken: None,
 };
 
-/// One queue, a poll of a frame at a time, and a neighbour that sends pause and resume.
+/// One queue, polls of one frame, and a neighbour that sends pause and resume.
 const PAUSED: Setup = Setup {
     frames: [4, 0],
     budget: 1,
@@ -127,7 +127,7 @@ fn what_the_kernel_lost_opens_the_path_again_and_no_sooner() {
     assert_holds(&LOSSY_RING);
 }
 
-/// A model in which one of them is never taken would pass as well.
+/// Without this test, a model in which one path is never taken would pass as well.
 #[test]
 fn both_paths_are_taken() {
     for setup in [TWO_QUEUES, PAUSED, LOSSY_RING] {

@@ -1,7 +1,7 @@
-//! The ring of a device whose frames must not be lost, as a model: programs of several CPUs that book places and look for room, their
-//! bulk queues, the consumer at the other end, and the core, which sends by the same ring.
+//! The ring of a device whose frames must not be lost, as a model: programs on several CPUs that book places and check for
+//! room, their bulk queues, the consumer at the other end, and the core, which sends through the same ring.
 //!
-//! The ring is the kernel's `ptr_ring`: a consumer clears what it has taken a batch at a time, the last entry first.
+//! The ring is the kernel's `ptr_ring`: a consumer clears consumed entries in batches, the last entry first.
 
 use std::collections::HashSet;
 
@@ -10,22 +10,22 @@ const CPUS: usize = 3;
 const RING: usize = 5;
 const BATCH: u8 = 2;
 
-/// Rules, each of which the bound needs.
+/// Rules that the bound needs; a variant breaks one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Broken {
     /// A program checks for room first and books its place afterwards.
     LooksFirst,
-    /// No place is booked: a program only checks.
+    /// A program checks for room without booking a place.
     BooksNothing,
-    /// A place is given back before the device has the frame.
+    /// A place is released before the device has the frame.
     GivesBackEarly,
-    /// A program reads the gate before it has booked its place.
+    /// A program reads the gate before it books its place.
     ReadsGateFirst,
-    /// The core sends as soon as it has shut the gate.
+    /// The core sends as soon as it has closed the gate.
     CoreDoesNotWait,
-    /// The checked entry may be of the same batch as the frame's own entry.
+    /// The checked entry may belong to the same batch as the frame's own entry.
     ShortBatch,
-    /// No rule: the search reports when a frame has been refused, and passed after that.
+    /// Breaks no rule: the search reports when a frame has been refused and a later one passed.
     SaysWhenBoth,
 }
 
@@ -33,7 +33,7 @@ enum Broken {
 struct Setup {
     frames: [u8; CPUS],
     bulk: u8,
-    /// Frames that the core sends, one each time it has shut the gate.
+    /// Number of frames that the core sends, one each time it has closed the gate.
     core: u8,
     broken: Option<Broken>,
 }
@@ -53,7 +53,7 @@ enum Program {
         on_way: u8,
         producer: u8,
     },
-    /// It has checked before it books.
+    /// It checked before booking.
     BookLate,
     Enqueue,
     Produce {
@@ -70,16 +70,16 @@ struct Cpu {
     program: Program,
     left: u8,
     bulk: u8,
-    /// The poll ends once its bulk queue is with the device.
+    /// The poll ends once its bulk queue was passed to the device.
     is_ending: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Core {
     Rest,
-    /// It has shut the gate.
+    /// It has closed the gate.
     Shut,
-    /// Nothing is on its way.
+    /// No frames are in flight.
     Send,
     Open,
 }
@@ -92,8 +92,7 @@ struct World {
     producer: u8,
     head: u8,
     tail: u8,
-    /// The entry that the consumer clears next, downwards to `tail`, and the position of its head
-    /// then.
+    /// The entry that the consumer clears next, downwards to `tail`, and its head position at that time.
     clearing: Option<(u8, u8)>,
     cpus: [Cpu; CPUS],
     core: Core,
@@ -128,7 +127,7 @@ impl World {
         }
     }
 
-    /// Returns false when the ring is full.
+    /// Adds an entry; returns false when the ring is full.
     fn produce(&mut self) -> bool {
         let entry = &mut self.entries[usize::from(self.producer)];
         if *entry {
@@ -301,8 +300,7 @@ impl World {
                     self.but(next, |world| world.core = Core::Send);
                 }
             }
-            // A frame that the core itself cannot send is another matter: it is the only sender
-            // now.
+            // Out of scope: a frame that the core itself cannot send. The core is the only sender now.
             Core::Send => self.but(next, |world| {
                 world.produce();
                 world.core = Core::Open;
@@ -336,8 +334,7 @@ fn search(setup: &Setup) -> (Option<String>, usize) {
     (None, seen.len())
 }
 
-/// More frames than the ring has entries, so that it is filled more than once while a program
-/// stalls between two reads.
+/// More frames than ring entries, so that the ring is filled more than once while a program stalls between two reads.
 const FULL: Setup = Setup {
     frames: [6, 1, 0],
     bulk: 2,
@@ -345,7 +342,7 @@ const FULL: Setup = Setup {
     broken: None,
 };
 
-/// Bulk queues of three processors.
+/// Bulk queues of three CPUs.
 const WIDE: Setup = Setup {
     frames: [2, 2, 1],
     ..FULL
@@ -385,7 +382,7 @@ fn a_frame_that_found_room_finds_it_still_when_it_gets_there() {
     assert_holds(&WITH_CORE);
 }
 
-/// A ring without any room would lose nothing as well.
+/// Without this test, a ring without any room would lose nothing as well.
 #[test]
 fn frames_pass_after_others_were_refused() {
     assert_found(FULL, Broken::SaysWhenBoth);

@@ -1,26 +1,26 @@
-//! State of the words and of all actors, and all possible next steps.
+//! State of the words and of all actors, with all possible next steps.
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
     pub(super) frames: [u8; QUEUES],
-    /// Maximum number of frames of one poll.
+    /// Maximum number of frames per poll.
     pub(super) budget: u8,
-    /// Frames that a CPU's bulk queue holds.
+    /// Capacity of a CPU's bulk queue in frames.
     pub(super) bulk: usize,
     /// Entries of an RX ring.
     pub(super) ring: usize,
-    /// MAC control frames of the egress's neighbour: pause, resume, pause, …
+    /// Number of MAC control frames from the egress's neighbour: pause, resume, pause, …
     pub(super) pauses: u8,
     /// Number of searches for losses by the control plane.
     pub(super) resyncs: u8,
-    /// The core neither closes the egress for admitted frames nor waits for it to be empty before
-    /// it opens: that is for pauses and the shaper, and not for order.
+    /// The core neither closes the egress for admitted frames nor waits for it to be empty before opening it. Both serve
+    /// pauses and the shaper, not the order.
     pub(super) careless: bool,
-    /// The rule that is left out.
+    /// The rule that is broken.
     pub(super) broken: Option<Broken>,
 }
 
-/// Rules, each of which the order needs.
+/// Rules that the order needs; a variant breaks one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
     /// `entered` is counted by the core.
@@ -29,19 +29,19 @@ pub(super) enum Broken {
     FinishesEarly,
     /// The kernel flushes sockets first.
     SocketsFirst,
-    /// The core opens regardless of events since its check.
+    /// The core opens the egress regardless of events since its check.
     OpensByStore,
-    /// The program clears the bit, and counts nothing.
+    /// The program clears the bit without counting.
     PauseNotCounted,
     /// The control plane does not wait for polls to end.
     NoGrace,
-    /// No rule: the search reports when a frame has taken the express path after one that had not.
+    /// Breaks no rule: the search reports when a frame has taken the express path after one that had not.
     SaysWhenBothWereTaken,
 }
 
 pub(super) const QUEUES: usize = 2;
 
-/// A frame: its queue, and its number among those of the queue.
+/// A frame: its queue, and its number within the queue.
 type Frame = (u8, u8);
 
 /// Next step of a CPU for its receive queue.
@@ -61,14 +61,14 @@ enum Poll {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Queue {
     poll: Poll,
-    /// Polls that have ended, modulo 4.
+    /// Number of finished polls, modulo 4.
     polls: u8,
-    /// Frames taken, in all and in this poll.
+    /// Number of frames taken in total and in this poll.
     taken: u8,
     in_poll: u8,
-    /// For the device, until the bulk queue is flushed.
+    /// Frames for the device, until the bulk queue is flushed.
     bulk: Vec<Frame>,
-    /// For the socket, until its ring is flushed.
+    /// Frames for the socket, until its ring is flushed.
     pending: Vec<Frame>,
     ring: Vec<Frame>,
 }
@@ -115,12 +115,12 @@ pub(super) struct World {
     paused: bool,
     waiting: Vec<Frame>,
     outstanding: u8,
-    /// It has found that it may open while `seen` was this.
+    /// The value of `seen` with which it decided to open.
     opening: Option<u8>,
     // The control plane.
     resync: Resync,
     resyncs: u8,
-    // History, for checks.
+    // History for the checks.
     last: [u8; QUEUES],
     overtook: bool,
     arrived: u8,
@@ -191,7 +191,7 @@ impl World {
         next.push(world);
     }
 
-    /// Takes one step of the CPU that serves a receive queue.
+    /// Executes one step of the CPU that serves a receive queue.
     fn poll(&self, setup: &Setup, at: usize, next: &mut Vec<Self>) {
         let queue = &self.queues[at];
         let goes_on = |poll| move |world: &mut Self| world.queues[at].poll = poll;
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// The device has a frame.
+    /// Passes a frame to the device.
     fn leave(&mut self, (queue, number): Frame) {
         let last = &mut self.last[usize::from(queue)];
         self.overtook |= number <= *last;
@@ -285,8 +285,7 @@ impl World {
         self.arrived += 1;
     }
 
-    /// Takes one step of the egress's own program, for a MAC control frame: the first is a pause,
-    /// the second a resume, and so on.
+    /// Executes one step of the egress's own program for a MAC control frame: pauses and resumes alternate.
     fn pause(&self, setup: &Setup, next: &mut Vec<Self>) {
         match self.pausing {
             Pausing::Idle if self.pauses_sent < setup.pauses => self.but(next, |world| {
@@ -310,7 +309,7 @@ impl World {
         }
     }
 
-    /// The kernel takes a frame out of the TX ring, and completes it later.
+    /// The kernel takes a frame from the TX ring, and completes it later.
     fn kernel_sends(&self, next: &mut Vec<Self>) {
         match self.with_device {
             None if !self.tx.is_empty() => self.but(next, |world| {
@@ -380,7 +379,7 @@ impl World {
         }
     }
 
-    /// Takes one step of the control plane, which finds losses between program and core.
+    /// Executes one step of the control plane, which finds losses between program and core.
     fn resync(&self, setup: &Setup, next: &mut Vec<Self>) {
         match &self.resync {
             Resync::Idle if self.resyncs < setup.resyncs => self.but(next, |world| {

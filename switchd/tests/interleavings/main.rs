@@ -1,10 +1,8 @@
-//! Waiting of the dataplane's threads for each other, and passing of descriptors, in every order in
-//! which threads can run and memory can be seen, by loom. The files that are checked are the
-//! daemon's own, compiled with loom's atomics instead of the processor's. A lost wake is a thread
-//! that sleeps for ever, which loom finds.
+//! Waiting and passing of descriptors between the dataplane's threads, checked by loom in all orders of threads and memory
+//! accesses. The tested files are the daemon's own, compiled with loom's atomics. A lost wakeup is a thread that sleeps
+//! forever, which loom detects.
 //!
-//! `LOOM_MAX_PREEMPTIONS` and the other variables of loom go further than the tests do by
-//! themselves.
+//! `LOOM_MAX_PREEMPTIONS` and the other variables of loom extend the search beyond the defaults.
 
 #[path = "../../src/dataplane/threads/doorway.rs"]
 #[allow(dead_code)]
@@ -38,7 +36,7 @@ use socket_worker::{SocketDoorway, SocketWorker, SocketWorkers};
 use sync::{Arc, ArrayQueue};
 use wake::Wake;
 
-/// Smaller than the daemon's, so that a few descriptors are a batch and more.
+/// Smaller than the daemon's, so that few descriptors exceed a batch.
 mod io {
     use weir_core::Duration;
 
@@ -52,8 +50,7 @@ mod messages {
 }
 
 const RING: usize = 2;
-/// Maximum number of preemptions of a runnable thread. More finds no more in programs this small,
-/// and takes longer.
+/// Maximum number of preemptions. More find nothing further in programs this small, and take longer.
 const PREEMPTIONS: usize = 3;
 
 fn in_every_order(test: impl Fn() + Send + Sync + 'static) {
@@ -68,7 +65,7 @@ fn in_every_order(test: impl Fn() + Send + Sync + 'static) {
     eprintln!("{} orders", orders.load(Ordering::Relaxed));
 }
 
-/// A device that receives a frame into each chunk at once, and sends at once.
+/// A device that immediately receives a frame into each chunk, and immediately sends.
 #[derive(Debug, Default)]
 struct Loopback {
     filled: Vec<FrameDesc>,
@@ -159,7 +156,7 @@ fn served(core: &Core) -> (SocketWorkers, CoreSide) {
     (workers, lane)
 }
 
-/// One thread sleeps, two bring work.
+/// One thread sleeps while two add work.
 fn work_from_two_threads() {
     let mut sleeper = Sleeper::new(Wake::new().unwrap(), []);
     let queues: Vec<_> = (0..2).map(|_| Arc::new(ArrayQueue::new(1))).collect();
@@ -191,7 +188,7 @@ fn no_wake_is_lost() {
     in_every_order(work_from_two_threads);
 }
 
-/// Proves that these tests can fail: without its fences the tested code would hang now and then.
+/// Proves that these tests can fail: without fences the tested code would sometimes hang.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn without_fences_a_wake_is_lost() {
@@ -199,7 +196,7 @@ fn without_fences_a_wake_is_lost() {
     in_every_order(work_from_two_threads);
 }
 
-/// Chunks to receive into come back full and frames to send come back done, in any order of sleeps.
+/// Chunks to receive into return filled and frames to send return completed, in any order of sleeps.
 #[test]
 fn what_is_handed_over_comes_back() {
     in_every_order(|| {
@@ -224,7 +221,7 @@ fn what_is_handed_over_comes_back() {
     });
 }
 
-/// A thread that ends, as it does after a panic, is noticed by a core that was about to sleep.
+/// A core about to sleep notices a thread that ends, as after a panic.
 #[test]
 fn the_end_of_a_thread_is_noticed() {
     in_every_order(|| {
@@ -238,7 +235,7 @@ fn the_end_of_a_thread_is_noticed() {
     });
 }
 
-/// The control plane's requests use another channel, with a signal each.
+/// The control plane's requests use another channel, with one signal each.
 #[test]
 fn no_request_is_slept_through() {
     in_every_order(|| {

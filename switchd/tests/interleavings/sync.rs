@@ -1,5 +1,5 @@
-//! Synchronisation of the dataplane's threads, by loom: each test runs in every order of the
-//! threads, and every load sees each value that the memory model lets it see.
+//! Synchronisation of the dataplane's threads under loom: each test runs in all orders of the threads, and every load
+//! returns each value that the memory model permits.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -15,20 +15,20 @@ thread_local! {
     static WITHOUT_FENCES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A fence, unless this test is to show its effect.
+/// A fence, unless this test demonstrates its effect.
 pub(super) fn fence(order: Ordering) {
     if !WITHOUT_FENCES.get() {
         loom::sync::atomic::fence(order);
     }
 }
 
-/// Disables fences in this test. All of its threads are one of the machine's.
+/// Disables fences in this test. Its threads all run on one thread of the machine.
 pub(super) fn leave_out_fences() {
     WITHOUT_FENCES.set(true);
 }
 
-/// A queue of one writer and one reader that guarantees less than crossbeam's and rtrb's: the taker
-/// of an element sees the writer's earlier stores, and a check for an element orders nothing.
+/// A queue of one writer and one reader that guarantees less than crossbeam's and rtrb's: taking an element makes the
+/// writer's earlier stores visible, and checking for an element orders nothing.
 #[derive(Debug)]
 pub(super) struct ArrayQueue<T> {
     places: Box<[UnsafeCell<MaybeUninit<T>>]>,
@@ -36,8 +36,8 @@ pub(super) struct ArrayQueue<T> {
     taken: AtomicUsize,
 }
 
-// SAFETY: an element is touched by its writer until it is counted as written, and then by its reader until it is counted as
-// taken; loom fails the test if two touch one at a time.
+// SAFETY: an element is accessed by its writer until it is counted as written, and then by its reader until it is counted as
+// taken. Loom fails the test on concurrent access.
 unsafe impl<T: Send> Sync for ArrayQueue<T> {}
 
 impl<T: Copy> ArrayQueue<T> {
@@ -56,7 +56,7 @@ impl<T: Copy> ArrayQueue<T> {
             return Err(element);
         }
         self.places[at % self.places.len()].with_mut(|place| {
-            // SAFETY: the place is the writer's.
+            // SAFETY: the place belongs to the writer.
             unsafe { (*place).write(element) };
         });
         self.written.store(at + 1, Ordering::Release);
@@ -69,7 +69,7 @@ impl<T: Copy> ArrayQueue<T> {
             return None;
         }
         let element = self.places[at % self.places.len()].with(|place| {
-            // SAFETY: the place is the reader's and was written.
+            // SAFETY: the place belongs to the reader and was written.
             unsafe { (*place).assume_init() }
         });
         self.taken.store(at + 1, Ordering::Release);
@@ -85,8 +85,8 @@ impl<T: Copy> ArrayQueue<T> {
     }
 }
 
-/// Both ends of one, as in rtrb. A batch is written and read element by element: there are more
-/// orders than with one store.
+/// Both ends of a ring, as in rtrb. A batch is written and read element by element, which permits more orders than a single
+/// store.
 pub(super) struct RingBuffer;
 
 impl RingBuffer {
@@ -140,7 +140,7 @@ impl<T: Copy> Consumer<T> {
     }
 }
 
-/// Mailbox of occasional objects, which no test here uses.
+/// Mailbox of occasional messages, unused in these tests.
 #[derive(Debug)]
 pub(super) struct Mailbox<T>(std::sync::Mutex<Vec<T>>);
 
@@ -163,7 +163,7 @@ impl<T> Mailbox<T> {
     }
 }
 
-/// Figures, which no test here reads from two threads.
+/// Figures that no test here reads from two threads.
 #[derive(Debug, Default)]
 pub(super) struct AtomicCell<T>(Mutex<T>);
 

@@ -1,4 +1,4 @@
-//! An eventfd and poll(2), by loom. Each operation on the counter sees the latest one, as under the kernel's lock.
+//! An eventfd and poll(2) under loom. Each operation on the counter sees the latest value, as under the kernel's lock.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -16,7 +16,7 @@ pub(super) struct Wake(Arc<EventFd>);
 #[derive(Debug)]
 struct EventFd {
     is_readable: AtomicBool,
-    /// The waiting thread. Loom does not reorder it: its holder cannot be interrupted.
+    /// The waiting thread. Loom does not preempt a holder of this lock.
     sleeper: Mutex<Option<Thread>>,
 }
 
@@ -45,7 +45,7 @@ impl Wake {
 }
 
 impl Readable {
-    /// Sockets are served whenever their thread runs: none has to wake it.
+    /// Sockets are served whenever their thread runs, so none has to wake it.
     pub(super) fn new(wake: &Wake, _others: impl IntoIterator<Item = RawFd>) -> Self {
         Self(wake.clone())
     }
@@ -54,8 +54,7 @@ impl Readable {
 
     pub(super) fn remove(&mut self, _: RawFd) {}
 
-    /// Without a timeout waits for ever if no signal comes, which loom reports as a deadlock and
-    /// fails the test.
+    /// Without a timeout, waits forever if no signal arrives, which loom reports as a deadlock.
     pub(super) fn wait(&mut self, timeout: Option<Duration>) {
         if timeout.is_some() {
             thread::yield_now();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use weir_config::daemon::TlsFiles;
 
-/// A certificate for 127.0.0.1, signed by itself, and its key, as `NAME.pem` and `NAME.key` in `directory`.
+/// Creates a self-signed certificate for 127.0.0.1 and its key, as `NAME.pem` and `NAME.key` in `directory`.
 pub fn make(directory: &Path, name: &str) -> TlsFiles {
     let files = TlsFiles {
         certificate: directory.join(format!("{name}.pem")),

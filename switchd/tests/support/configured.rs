@@ -38,12 +38,13 @@ pfcwd = { enabled = false }
 rate = "100Mbit"
 "#;
 
-/// `text` for a switch whose run directory, with its history, is in `directory`: none is left on the host.
+/// Returns `text` for a switch whose run directory, including its history, is in `directory`, so that no file is left on the
+/// host.
 pub fn based(directory: &Path, text: &str) -> String {
     format!("run-dir = \"{}/run\"{text}", directory.display())
 }
 
-/// The profile that [`marking`] has.
+/// The profile in [`marking`].
 pub const PROFILE: &str =
     "[[ecn]]\nname = \"AZURE_LOSSLESS\"\nkmin = \"10KiB\"\nkmax = \"40KiB\"\npmax = \"5%\"\n";
 
@@ -60,12 +61,12 @@ fn config() -> DaemonConfig {
     DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap()
 }
 
-/// One: port 2 has what comes in by port 0.
+/// Returns one mirror: port 2 gets copies of frames received on port 0.
 pub fn mirrors() -> Vec<Mirror> {
     config().mirrors
 }
 
-/// One profile, of the lossless class.
+/// Returns one profile, used by the lossless class.
 pub fn marking() -> Vec<MarkingInfo> {
     let profile = &config().ecn[0];
     vec![MarkingInfo {
@@ -75,7 +76,7 @@ pub fn marking() -> Vec<MarkingInfo> {
     }]
 }
 
-/// Some changes show in the snapshots to come.
+/// Applies changes that later snapshots show.
 pub fn keep(template: &Mutex<Snapshot>, command: Command) {
     match command {
         Command::SetWatchdog { port, watchdog } => {

@@ -1,5 +1,4 @@
-//! Checks the API's answers against its OpenAPI document. Every answer that a test gets over the
-//! socket is checked.
+//! Checks the API's answers against its OpenAPI document; used for every answer over the socket.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -8,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::{json, Value};
 use weir_api::routes::{Answer, Route, ROUTES};
 
-/// The document, with unnamed members refused.
+/// The document, modified to refuse unnamed members.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let document: Value = serde_json::from_str(&weir_api::routes::openapi::json()).unwrap();
     let mut closed = document.clone();
@@ -20,8 +19,8 @@ type Validators = BTreeMap<(&'static str, &'static str, u16), Arc<Validator>>;
 
 static VALIDATORS: Mutex<Validators> = Mutex::new(BTreeMap::new());
 
-/// Refuses unknown members of every object in `schema`. Parts of one object are closed together:
-/// they are copied to their users, and stay `open` by themselves.
+/// Refuses unknown members of every object in `schema`. Parts of one object are closed together: they are copied to their
+/// users, and stay `open` by themselves.
 fn close(schema: &mut Value, document: &Value, open: bool) {
     match schema {
         Value::Object(object) => {
@@ -58,7 +57,7 @@ pub fn complaints(method: &str, path: &str, status: u16, body: &Value) -> Option
     Some(errors.map(|error| error.to_string()).collect())
 }
 
-/// Panics with what the document does not say of an answer.
+/// Panics with the deviations from the document, if any.
 pub fn check(method: &str, path: &str, status: u16, body: &str) {
     let goes_on =
         |route: &Route| status == 200 && matches!(route.answer, Answer::Pcapng | Answer::Lines(_));

@@ -37,7 +37,7 @@ use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::classify::Trusted;
 use weir_switchd::model::clock;
 
-/// No test waits longer than this for what must happen.
+/// Time limit of all waits in tests.
 pub const LIMIT: StdDuration = StdDuration::from_secs(60);
 
 pub const LOSSLESS: u8 = 3;
@@ -50,7 +50,7 @@ pub fn priority(value: u8) -> Priority {
     Priority::new(value).unwrap()
 }
 
-/// A port's device.
+/// Returns a port's device.
 pub fn attached(ifindex: u32) -> AttachedPort {
     AttachedPort {
         ifindex,
@@ -60,7 +60,7 @@ pub fn attached(ifindex: u32) -> AttachedPort {
     }
 }
 
-/// Three ports `p0` to `p2`, the last an edge port; priority 3 lossless.
+/// Returns three ports `p0` to `p2`, the last an edge port; priority 3 is lossless.
 pub fn info() -> SwitchInfo {
     let ports = (0..3u8)
         .map(|index| PortInfo {
@@ -136,7 +136,7 @@ pub fn settings() -> ControlSettings {
 /// Chooses the commands that the fake dataplane refuses.
 pub type Concerns = fn(&Command) -> bool;
 
-/// The other ends of the queues. Its thread fills snapshots from `template` and keeps the commands.
+/// The other ends of the queues. Its thread fills snapshots from `template` and records the commands.
 pub struct FakeDataplane {
     requests: Sender<Request>,
     request_queue: Receiver<Request>,
@@ -148,18 +148,18 @@ pub struct FakeDataplane {
     answer_queue: Receiver<CommandAnswer>,
     pub notify: Arc<EventFd>,
     pub template: Arc<Mutex<Snapshot>>,
-    /// Outcome for requests with a waiter.
+    /// Result for requests with a waiting requester.
     pub outcome: Arc<Mutex<Result<(), CommandError>>>,
-    /// The commands that this is about; others succeed.
+    /// The commands that get this result; others succeed.
     pub concerns: Arc<Mutex<Concerns>>,
     commands: Arc<Mutex<Vec<Command>>>,
     /// Captures.
     pub taps: Arc<Mutex<Taps>>,
-    /// Series that are read.
+    /// Running series.
     pub series: Arc<Mutex<[Option<Arc<Series>>; SERIES_MAX]>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
-    /// Settings of XDP programs that were changed.
+    /// Changed settings of XDP programs.
     pub classified: Arc<Mutex<Vec<(PortId, Port)>>>,
     /// Runs when the dataplane is stopped.
     pub at_stop: Option<Box<dyn FnOnce() + Send>>,
@@ -255,7 +255,7 @@ impl FakeDataplane {
         })
     }
 
-    /// A handle that lets a test make things happen once the daemon owns the dataplane.
+    /// Returns a handle with which a test causes events after the daemon owns the dataplane.
     pub fn remote(&self) -> Remote {
         Remote {
             events: self.events.clone().unwrap(),
@@ -410,7 +410,6 @@ impl XdpPrograms for FakeXdp {
     }
 }
 
-/// One answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -428,7 +427,7 @@ pub async fn get(socket: &Path, path: &str) -> Answer {
     request(socket, "GET", path).await
 }
 
-/// PUT with a JSON body.
+/// Sends PUT with a JSON body.
 pub async fn put(socket: &Path, path: &str, body: &str) -> Answer {
     request_with(socket, "PUT", path, body).await
 }
@@ -453,7 +452,7 @@ pub async fn exchange(
     answer(stream).await
 }
 
-/// Sends `body` along.
+/// Sends a request with `body`.
 pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
     let stream = send(socket, method, path, body).await;
     as_documented(method, path, answer(stream).await)
@@ -469,7 +468,7 @@ async fn send(socket: &Path, method: &str, path: &str, body: &str) -> tokio::net
     stream
 }
 
-/// Sends `body` by POST, and reads the answer's status alone: what follows comes for as long as the stream is kept.
+/// Sends `body` by POST, and reads only the answer's status; the rest follows as long as the stream is open.
 pub async fn begin(socket: &Path, path: &str, body: &str) -> tokio::net::UnixStream {
     let mut stream = send(socket, "POST", path, body).await;
     let mut head = [0; 12];
@@ -500,7 +499,7 @@ pub async fn answer(mut stream: impl tokio::io::AsyncRead + Unpin) -> Answer {
     }
 }
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 pub async fn until<T>(mut condition: impl AsyncFnMut() -> Option<T>) -> T {
     let waiting = async {
         loop {

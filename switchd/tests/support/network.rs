@@ -1,4 +1,4 @@
-//! Two veth pairs in a network namespace that lives as long as its test's thread. Needs root, and fails without.
+//! Two veth pairs in a network namespace that lives as long as its test's thread. Needs root, and fails without it.
 #![allow(dead_code)] // each test file uses its own part
 
 use std::io;
@@ -19,7 +19,7 @@ use weir_core::{MacAddress, Quanta};
 use weir_ebpf::{ensure_bpffs, unmount_bpffs};
 use weir_switchd::dataplane::{Dataplane, DataplaneError};
 
-/// No test waits longer than this for what must happen.
+/// Time limit of all waits in tests.
 pub const LIMIT: StdDuration = StdDuration::from_secs(60);
 pub const LOSSLESS: usize = 3;
 pub const FRAME_LENGTH: usize = 1000;
@@ -69,7 +69,7 @@ impl Network {
             Err(Errno::EPERM) => panic!("this test makes a network namespace: it needs root"),
             Err(error) => panic!("{error}"),
         }
-        // Frames of the kernel's own would be among those that are counted.
+        // The kernel's own frames would be counted too.
         for name in ["all", "default"] {
             let path = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
             match std::fs::write(&path, "1") {
@@ -98,7 +98,7 @@ impl Network {
             let output = Process::new("ip").args(["link", "show", device]).output();
             let text = String::from_utf8(output.unwrap().stdout).unwrap();
             assert!(text.contains(device) && !text.contains("xdp"), "{text}");
-            // Some kernels put files of their own into every bpffs.
+            // Some kernels put files into every bpffs.
             assert!(!self.pins.join(device).exists(), "{device} is pinned");
         }
     }
@@ -106,7 +106,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Only a test that has failed leaves pins.
+        // Only a failed test leaves pins.
         for port in ["p0", "p1"] {
             let _ = weir_ebpf::remove_stale(&self.pins.join(port));
         }
@@ -114,14 +114,14 @@ impl Drop for Network {
     }
 }
 
-/// Use of its device by a host.
+/// A host that uses a device.
 pub struct Host {
     socket: OwnedFd,
 }
 
 impl Host {
     pub fn new(device: &str) -> Self {
-        // Without a protocol it receives nothing yet: one that has it takes frames of all devices until it is bound.
+        // Without a protocol it receives nothing yet; with one it would receive frames of all devices until it is bound.
         let socket = socket(
             AddressFamily::Packet,
             SockType::Raw,
@@ -139,7 +139,7 @@ impl Host {
             sll_addr: [0; 8],
         };
         let only_incoming: libc::c_int = 1;
-        // SAFETY: address and value are valid for the calls and of the sizes that are given.
+        // SAFETY: address and value are valid for the calls and of the given sizes.
         let results = unsafe {
             [
                 libc::bind(
@@ -173,7 +173,7 @@ impl Host {
         self.send(&buffer[..length.unwrap()]);
     }
 
-    /// The next frame, if one comes in time.
+    /// Returns the next frame, if one arrives in time.
     pub fn receive_within(&self, limit: StdDuration) -> Option<Vec<u8>> {
         let mut descriptors = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         let timeout = PollTimeout::try_from(limit).unwrap();
@@ -199,7 +199,7 @@ pub fn ip(arguments: &str) {
     assert!(status.unwrap().success(), "ip {arguments}");
 }
 
-/// A frame of `length` bytes that no other `number` has.
+/// Returns a frame of `length` bytes that is unique for its `number`.
 pub fn frame(number: u32, length: usize) -> Vec<u8> {
     let mut bytes = [DESTINATION.0, SOURCE.0].concat();
     bytes.extend_from_slice(&[0x88, 0xb6]);
@@ -208,7 +208,7 @@ pub fn frame(number: u32, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// The pause time of the lossless priority in a frame; it must be PFC.
+/// Returns the pause time of the lossless priority in a frame, which must be PFC.
 pub fn pause_of(frame: &[u8]) -> Quanta {
     match MacControl::parse(frame) {
         Ok(MacControl::Pfc { times }) => times[LOSSLESS].expect("the lossless priority"),

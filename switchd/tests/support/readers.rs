@@ -1,10 +1,10 @@
-//! Programs of others that read metrics.
+//! Third-party programs that read metrics.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Python's official client library reads the whole text, and is strict. What it finds, as samples of the older
-/// format and metadata, one a line.
+/// Parses the whole text with Python's official client library, which is strict. Returns the samples in the older format and
+/// the metadata, one per line.
 pub fn read_by_the_official_parser(openmetrics: &str) -> String {
     const SCRIPT: &str = "\
 import sys
@@ -16,7 +16,7 @@ for family in parse(sys.stdin.read()):
         labels = ','.join(f'{name}={value!r}' for name, value in sorted(sample.labels.items()))
         print('sample', sample.name, labels, repr(float(sample.value)))
 ";
-    // The system's Python is the one that has the package.
+    // The package is installed for the system's Python.
     let child = Command::new("/usr/bin/python3")
         .args(["-c", SCRIPT])
         .stdin(Stdio::piped())
@@ -37,8 +37,8 @@ for family in parse(sys.stdin.read()):
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Not even a warning.
-pub fn promtool_is_content(text: &str) {
+/// Fails even on a warning.
+pub fn promtool_accepts(text: &str) {
     let mut child = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

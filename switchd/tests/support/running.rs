@@ -21,7 +21,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it and waits until its API listens.
+    /// Starts a daemon and waits until its API listens.
     pub async fn start(fake: FakeDataplane, control: ControlSettings) -> Self {
         Self::start_from(fake, control, None).await
     }

@@ -8,17 +8,17 @@ use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeValLike as _;
 use nix::unistd::Pid;
 
-/// The CPUs that the parties have to themselves, as far as there are enough.
+/// CPUs reserved for sender and switch, as far as there are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpus {
-    /// Of the sender.
+    /// CPU of the sender.
     pub sender: usize,
-    /// Of the switch under test.
+    /// CPU of the switch under test.
     pub switch: usize,
 }
 
 impl Cpus {
-    /// The first two that this process may run on; one for both where there is no second.
+    /// Returns the first two CPUs that this process may use; one for both if there is no second.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Cpus {
     }
 }
 
-/// The calling thread stays on a CPU until this is dropped.
+/// Keeps the calling thread on a CPU until it is dropped.
 #[derive(Debug)]
 pub struct Bound {
     before: CpuSet,
@@ -45,7 +45,7 @@ impl Bound {
     ///
     /// # Errors
     ///
-    /// When it may not run there.
+    /// The thread may not run there.
     pub fn to(cpu: usize) -> Result<Self> {
         let this = Pid::from_raw(0);
         let before = sched_getaffinity(this)?;
@@ -62,29 +62,29 @@ impl Drop for Bound {
     }
 }
 
-/// CPU time in nanoseconds, since some moment in the past or between two moments.
+/// CPU time in nanoseconds, since an arbitrary moment or between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// All threads of the switch.
     pub switch: u64,
-    /// The sending thread, softirqs that it served included.
+    /// The sending thread, including softirqs served by it.
     pub sender: u64,
-    /// Of that, in user mode: pacing and writing of probes.
+    /// User-mode part of it: pacing and writing of probes.
     pub sender_user: u64,
     /// The kernel's softirq threads.
     pub softirq_threads: u64,
     /// All CPUs, all processes, in steps of 10 ms.
     pub machine: u64,
-    /// Time that the hypervisor gave to other guests, all CPUs, in steps of 10 ms.
+    /// Time given by the hypervisor to other guests, all CPUs, in steps of 10 ms.
     pub stolen: u64,
 }
 
 impl CpuTimes {
-    /// As of now; to be called by the sending thread.
+    /// Reads the current times; call it in the sending thread.
     ///
     /// # Errors
     ///
-    /// When a process is gone or procfs is not there.
+    /// A process has ended, or there is no procfs.
     pub fn now(switch: &[u32], softirq_threads: &[u32]) -> Result<Self> {
         let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
         let stat = fs::read_to_string("/proc/stat")?;
@@ -117,20 +117,19 @@ impl CpuTimes {
         }
     }
 
-    /// Returns the time for frames in the kernel and the switch: all but the sender's own user
-    /// mode.
+    /// Time spent on frames in the kernel and the switch: all but the sender's user mode.
     pub fn path(self) -> u64 {
         self.switch + self.softirq_threads + self.sender.saturating_sub(self.sender_user)
     }
 
-    /// Returns the time of other processes.
+    /// Time of other processes.
     pub fn others(self) -> u64 {
         self.machine
             .saturating_sub(self.switch + self.softirq_threads + self.sender)
     }
 }
 
-/// The kernel's `ksoftirqd` threads.
+/// Returns the kernel's `ksoftirqd` threads.
 pub fn softirq_threads() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -145,7 +144,7 @@ pub fn softirq_threads() -> Vec<u32> {
         .collect()
 }
 
-/// Load averages over 1, 5 and 15 minutes, as text.
+/// Returns the load averages over 1, 5 and 15 minutes as text.
 pub fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let averages: Vec<&str> = text.split_whitespace().take(3).collect();
@@ -157,7 +156,7 @@ fn of_process(id: u32) -> Result<u64> {
         fs::read_dir(format!("/proc/{id}/task")).with_context(|| format!("process {id}"))?;
     let mut sum = 0;
     for task in tasks {
-        // a thread may end meanwhile
+        // a thread may end in the meantime
         if let Ok(time) = run_time(&format!("{}/schedstat", task?.path().display())) {
             sum += time;
         }
@@ -175,13 +174,13 @@ fn run_time(path: &str) -> Result<u64> {
     field.with_context(|| format!("{path}: {text}"))
 }
 
-/// Fields of `/proc/stat`: user, nice, system, irq, softirq. Idle and iowait lie between.
+/// Fields of `/proc/stat`: user, nice, system, irq, softirq. Idle and iowait are between.
 const BUSY: [usize; 5] = [0, 1, 2, 5, 6];
 /// steal.
 const STOLEN: [usize; 1] = [7];
 const NO_LINE: &str = "/proc/stat has no line for all CPUs";
 
-/// The sum of these fields of the first line of `/proc/stat`, in nanoseconds.
+/// Sums these fields of the first line of `/proc/stat`, in nanoseconds.
 fn of_machine(stat: &str, places: &[usize]) -> Option<u64> {
     const NANOS_PER_TICK: u64 = 10_000_000;
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
@@ -212,7 +211,7 @@ mod tests {
                 break passed.sender;
             }
         };
-        // A moment reads its figures one after another: that of the process is the earlier one.
+        // Values are read one after another, that of the process first.
         let passed = CpuTimes::now(&[std::process::id()], &[])
             .unwrap()
             .since(before);

@@ -1,8 +1,8 @@
 //! The bare forwarder: frames received on one device leave by the other, uninspected.
 //!
-//! The least that a switch over AF_XDP can be: one thread, two sockets over one memory, no table,
-//! no queue. It takes from a receiving ring only what the sending ring has room for and has all of
-//! it sent before it receives again, so that receiving cannot starve sending.
+//! The minimum for a switch over AF_XDP: one thread, two sockets over one memory, no table, no queue. It takes from a
+//! receiving ring only what fits into the sending ring, and sends all of it before it receives again, so that receiving
+//! cannot starve sending.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use crate::cpu::Bound;
 use crate::programs::Redirect;
 use crate::xsk::{Memory, Port, BATCH, RING};
 
-/// Room for all rings of two ports.
+/// Enough for all rings of two ports.
 const FRAMES: u32 = 4 * RING;
 /// Time for which it polls before it sleeps, like the daemon's.
 const SPIN: Duration = Duration::from_micros(50);
@@ -30,18 +30,18 @@ const POLL_LIMIT_MS: u8 = 10;
 /// Losses so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwarderLosses {
-    /// Frames that found no room in a receiving ring.
+    /// Frames dropped since a receiving ring was full.
     pub receive_drops: u64,
-    /// Frames that a device dropped on sending.
+    /// Frames dropped by a device on sending.
     pub device_drops: u64,
 }
 
-/// Forwards between two devices of this thread's network namespace until standard input ends or a signal comes. Writes one line of JSON
-/// ([`ForwarderLosses`]) when it forwards, and another for each line that it reads.
+/// Forwards between two devices of this thread's network namespace until standard input ends or a signal arrives. Writes one
+/// line of JSON ([`ForwarderLosses`]) once it forwards, and another for each line read.
 ///
 /// # Errors
 ///
-/// When a socket or a program cannot be had.
+/// A socket or program cannot be created.
 pub fn run(devices: [&str; 2], cpu: Option<usize>) -> Result<()> {
     interrupt::catch()?;
     let _bound = cpu.map(Bound::to).transpose()?;
@@ -107,7 +107,7 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Carries one batch in one direction; returns true when there was any.
+    /// Forwards one batch in one direction; returns true unless it was empty.
     fn carry(&mut self, from: usize, to: usize) -> bool {
         self.carried.clear();
         let room = self.ports[to].room();
@@ -131,7 +131,7 @@ impl Forwarder {
             .iter()
             .map(|port| PollFd::new(port.as_fd(), PollFlags::POLLIN))
             .collect();
-        // An interrupted or failed call means only that it looks for work.
+        // After an interruption or failure it just checks for work.
         let _ = poll(&mut events, PollTimeout::from(POLL_LIMIT_MS));
     }
 

@@ -1,9 +1,9 @@
-//! Probes: what the sending host sends.
+//! Probes: frames of the sending host.
 
-/// Ethernet, IPv4, UDP, and the record that the receiving program reads.
+/// Ethernet, IPv4, UDP, and the record read by the receiving program.
 pub const PROBE_LENGTH_MIN: usize = PROBE_AT + 16;
 
-/// Frame check sequence, which RFC 2544 counts as part of a frame and a veth device does not have.
+/// Frame check sequence, which RFC 2544 counts as part of a frame but veth devices lack.
 pub const FCS_BYTES: usize = 4;
 
 const IP_AT: usize = 14;
@@ -14,11 +14,11 @@ const PROBE_UDP_PORT: u16 = 42424;
 /// As in `bpf/probe.h`.
 const FLOW_PORT_FIRST: u16 = 10000;
 
-/// A probe of `length` bytes (without FCS) from one address to another, with nothing in its record.
+/// Returns a probe of `length` bytes (without FCS) from one address to another, with an empty record.
 ///
 /// # Panics
 ///
-/// For a length that has no room for the headers.
+/// If the headers do not fit into the length.
 pub fn template(source: [u8; 6], destination: [u8; 6], length: usize) -> Vec<u8> {
     assert!(length >= PROBE_LENGTH_MIN, "probes have headers");
     let mut frame = vec![0u8; length];
@@ -41,7 +41,7 @@ pub fn template(source: [u8; 6], destination: [u8; 6], length: usize) -> Vec<u8>
     frame
 }
 
-/// Writes the record: the flow is the UDP source port (no UDP checksum is set).
+/// Writes the record; the flow is the UDP source port (there is no UDP checksum).
 pub fn stamp(frame: &mut [u8], trial: u32, sequence: u32, flow_mask: u32, sent_nanos: u64) {
     let port = FLOW_PORT_FIRST.wrapping_add((sequence & flow_mask) as u16);
     frame[UDP_AT..UDP_AT + 2].copy_from_slice(&port.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Latencies in buckets that are at most 1/32 of their value wide, as the program at XDP counts them.
+//! Latencies in buckets of at most 1/32 of their value, as counted by the XDP program.
 
 /// As `BUCKETS_PER_OCTAVE_LOG2` of `bpf/probe.h`.
 const PER_OCTAVE_LOG2: usize = 5;
@@ -21,18 +21,17 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// `count` more in `bucket`; what is beyond the last bucket counts there.
+    /// Adds `count` to `bucket`; larger values count in the last bucket.
     pub fn add(&mut self, bucket: usize, count: u64) {
         self.counts[bucket.min(BUCKETS - 1)] += count;
     }
 
-    /// Returns the number of values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The value that `share` (0 to 1) of all do not exceed, in nanoseconds: the upper end of its bucket. `None`
-    /// when there are none.
+    /// Returns the upper end in nanoseconds of the bucket at quantile `share` (0 to 1); `None` without values.
     pub fn quantile_nanos(&self, share: f64) -> Option<u64> {
         let count = self.count();
         let rank = ((count as f64 * share).ceil() as u64).max(1);

@@ -1,8 +1,8 @@
 //! Wire-to-wire benchmark: throughput without loss, goodput at overload, latency and CPU time of Weir, a bare forwarder, Open
 //! vSwitch and the kernel's bridge, in one run on one machine.
 //!
-//! [`rounds::Plan`] sets what is measured; [`report`] makes tables and pictures of it. The book's page "Wire to wire"
-//! explains the figures.
+//! [`rounds::Plan`] selects the measurements; [`report`] makes tables and pictures. The book's page "Wire to wire" explains
+//! the figures.
 //!
 //! Design: docs/src/internals/design/labs.md.
 

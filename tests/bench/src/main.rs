@@ -32,21 +32,21 @@ struct Cli {
 enum Command {
     /// Measure throughput, overload, latency and CPU time.
     Wire(WireArguments),
-    /// Measure TCP (iperf3) between two kernels, both ways, with CPU time a Gbit.
+    /// Measure TCP (iperf3) between two kernels in both directions, with CPU time per Gbit.
     Tcp(TcpArguments),
-    /// Measure what a switch costs that has nothing to do, and with 100 frames a second.
+    /// Measure the cost of an idle switch, and of one with 100 frames per second.
     Idle(IdleArguments),
     /// Print the report of an earlier measurement.
     Report(ReportArguments),
-    /// Load the measuring hosts' XDP programs and the bare forwarder's, and unload them again.
+    /// Load and unload the XDP programs of the measuring hosts and the bare forwarder.
     #[command(hide = true)]
     TryPrograms,
-    /// The bare forwarder, in this network namespace; ends with standard input.
+    /// The bare forwarder in this network namespace; ends with standard input.
     #[command(hide = true)]
     Forward {
         first: String,
         second: String,
-        /// CPU that it is bound to.
+        /// CPU to which it is bound.
         #[arg(long)]
         cpu: Option<usize>,
     },
@@ -63,7 +63,7 @@ struct WireArguments {
     /// Frame sizes in bytes, including FCS [default: 64,256,1024,1500; with --quick 64,1500].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(64..=1518))]
     sizes: Vec<u32>,
-    /// Numbers of flows; each a power of two [default: 1,1024; with --quick 1].
+    /// Numbers of flows, powers of two [default: 1,1024; with --quick 1].
     #[arg(long, value_delimiter = ',', value_parser = flow_count)]
     flows: Vec<u32>,
     /// Number of rounds; medians are reported [default: 3; with --quick 1].
@@ -75,13 +75,14 @@ struct WireArguments {
 
 #[derive(Debug, Args)]
 struct TcpArguments {
-    /// Systems to measure [default: weir-lossy, weir-express, ovs, bridge]. Between kernels that obey no pause, a lossless class loses.
+    /// Systems to measure [default: weir-lossy, weir-express, ovs, bridge]. Kernels ignore pauses, so a lossless class would
+    /// lose frames.
     #[arg(long, value_enum, value_delimiter = ',')]
     systems: Vec<System>,
     /// Number of rounds; medians are reported.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Length of each transfer.
+    /// Seconds of each transfer.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
     seconds: u32,
     /// Write all transfers as JSON.
@@ -97,14 +98,14 @@ struct IdleArguments {
     /// Number of rounds; medians are reported.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Length of each look.
+    /// Seconds of each observation.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
 }
 
 #[derive(Debug, Args)]
 struct ReportArguments {
-    /// The measurement, written by `--json`; or a page in Markdown with the table of all cells, for --svg.
+    /// A measurement written by `--json`; or, for --svg, a page in Markdown with the table of all cells.
     file: PathBuf,
     /// Draw the results.
     #[arg(long, value_name = "FILE")]

@@ -1,6 +1,6 @@
 //! The XDP programs of the hosts around a switch, and of the bare forwarder.
 //!
-//! Layouts are those of `bpf/probe.h`; a unit test holds the lengths that the maps have against them.
+//! Layouts are those of `bpf/probe.h`; a unit test compares them with the lengths of the maps.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -25,22 +25,22 @@ mod redirect {
 const PRIORITIES: usize = 8;
 const KEY: [u8; 4] = 0u32.to_ne_bytes();
 
-/// Orders to the hosts for a trial.
+/// Instructions to the hosts for a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Orders {
-    /// Probes of other trials are stale.
+    /// The trial; probes of others are stale.
     pub trial: u32,
-    /// The device that live frames leave by.
+    /// Device for live frames.
     pub ifindex: u32,
     /// Number of flows, a power of two.
     pub flows: u32,
     /// 512 bit times of the line, in picoseconds.
     pub quantum_picos: u64,
-    /// Time from one live frame to the next.
+    /// Interval of live frames.
     pub gap_picos: u64,
-    /// For how long live frames are sent.
+    /// Duration of sending live frames.
     pub live_for: Duration,
-    /// Priority whose pauses live frames obey.
+    /// Priority whose pauses apply to live frames.
     pub priority: u8,
 }
 
@@ -51,11 +51,11 @@ pub struct Tally {
     pub frames: u64,
     /// Their bytes, without FCS.
     pub bytes: u64,
-    /// Probes that came after one with a higher number.
+    /// Probes that arrived after one with a higher number.
     pub reordered: u64,
     /// Probes of earlier trials.
     pub stale: u64,
-    /// Neither probes nor PFC.
+    /// Frames that are neither probes nor PFC.
     pub foreign: u64,
 }
 
@@ -75,7 +75,7 @@ impl HostPrograms {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses one, or a device has a program already.
+    /// The kernel refuses one, or a device already has a program.
     pub fn attach(devices: &[u32]) -> Result<Self> {
         let mut storage = MaybeUninit::uninit();
         let open = hosts::HostsSkelBuilder::default().open(&mut storage)?;
@@ -96,11 +96,11 @@ impl HostPrograms {
         })
     }
 
-    /// Forgets what was counted, and begins a trial.
+    /// Resets the counters, and begins a trial.
     ///
     /// # Errors
     ///
-    /// When a map cannot be written.
+    /// A map cannot be written.
     pub fn begin(&self, orders: Orders) -> Result<()> {
         let cpus = libbpf_rs::num_possible_cpus()?;
         let zeros = |length: usize| vec![vec![0u8; length]; cpus];
@@ -123,7 +123,7 @@ impl HostPrograms {
     ///
     /// # Errors
     ///
-    /// When the map cannot be read.
+    /// The map cannot be read.
     pub fn tally(&self) -> Result<Tally> {
         let mut sum = Tally::default();
         for value in self
@@ -144,7 +144,7 @@ impl HostPrograms {
     ///
     /// # Errors
     ///
-    /// When the map cannot be read.
+    /// The map cannot be read.
     pub fn latency(&self) -> Result<Histogram> {
         let mut histogram = Histogram::default();
         for bucket in 0..BUCKETS {
@@ -161,35 +161,35 @@ impl HostPrograms {
         Ok(histogram)
     }
 
-    /// Until when (CLOCK_MONOTONIC, in nanoseconds) the switch has paused `priority`.
+    /// Returns the end of the switch's pause of `priority` (CLOCK_MONOTONIC, in nanoseconds).
     ///
     /// # Errors
     ///
-    /// When the map cannot be read.
+    /// The map cannot be read.
     pub fn paused_until(&self, priority: u8) -> Result<u64> {
         let value = self.pauses.lookup(&KEY, MapFlags::ANY)?.unwrap_or_default();
         Ok(word(&value, usize::from(priority)))
     }
 
-    /// PFC frames that the switch has sent since the hosts are there.
+    /// Returns the number of PFC frames sent by the switch since the programs were attached.
     ///
     /// # Errors
     ///
-    /// When the map cannot be read.
+    /// The map cannot be read.
     pub fn pfc_frames(&self) -> Result<u64> {
         let value = self.pauses.lookup(&KEY, MapFlags::ANY)?.unwrap_or_default();
         Ok(word(&value, PRIORITIES))
     }
 
-    /// Has the kernel make up to `count` live frames of `template` (bpf_prog_test_run with BPF_F_TEST_XDP_LIVE_FRAMES), in
-    /// the pace and for the time that were ordered: the fastest sender that there is. Returns how many have left (or were
-    /// dropped on the way out), and the time from the first to the last.
+    /// Lets the kernel send up to `count` live frames of `template` (bpf_prog_test_run with BPF_F_TEST_XDP_LIVE_FRAMES) at
+    /// the rate and for the time of the trial: the fastest possible sender. Returns the number of frames that have left (or
+    /// were dropped on the way out), and the time from the first to the last.
     ///
     /// # Errors
     ///
     /// The kernel's error.
     pub fn send_live(&self, template: &[u8], count: u32) -> Result<(u64, Duration)> {
-        /// Small, so that frames wait only briefly for those behind them.
+        /// Small, so that frames wait only briefly for the rest of their batch.
         const BATCH: u32 = 32;
         let mut options = libbpf_sys::bpf_test_run_opts {
             sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
@@ -217,11 +217,11 @@ impl HostPrograms {
     }
 }
 
-/// Loads every program once, attached to nothing.
+/// Loads every program once without attaching it.
 ///
 /// # Errors
 ///
-/// When the kernel refuses one.
+/// The kernel refuses one.
 pub fn try_load() -> Result<()> {
     let mut storage = MaybeUninit::uninit();
     let open = hosts::HostsSkelBuilder::default().open(&mut storage)?;
@@ -253,11 +253,11 @@ impl Orders {
 pub struct Redirect(#[allow(dead_code)] Link);
 
 impl Redirect {
-    /// Every frame of queue 0 of the device goes to `socket`.
+    /// Redirects all frames of the device's queue 0 to `socket`.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses the program, or the device has one already.
+    /// The kernel refuses the program, or the device already has one.
     pub fn attach(ifindex: u32, socket: BorrowedFd<'_>) -> Result<Self> {
         let mut storage = MaybeUninit::uninit();
         let open = redirect::RedirectSkelBuilder::default().open(&mut storage)?;
@@ -272,7 +272,7 @@ impl Redirect {
     }
 }
 
-/// Returns the `index`th 64-bit word of a map value, zero beyond its end.
+/// Returns the 64-bit word at `index` of a map value, or zero past its end.
 fn word(value: &[u8], index: usize) -> u64 {
     value
         .get(8 * index..)

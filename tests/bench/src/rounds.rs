@@ -1,4 +1,4 @@
-//! The whole measurement: systems take turns, round by round, forwards and backwards.
+//! The whole measurement: systems alternate, round by round, in alternating order.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ pub const FORMAT: u32 = 1;
 /// Plan of the measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Which systems.
+    /// Systems to measure.
     pub systems: Vec<System>,
     /// Frame sizes with FCS, in bytes.
     pub frame_bytes: Vec<usize>,
@@ -27,31 +27,31 @@ pub struct Plan {
     pub effort: Effort,
 }
 
-/// All that was measured.
+/// All results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// [`FORMAT`].
+    /// Version: [`FORMAT`].
     pub format: u32,
-    /// When it began, in seconds since 1970.
+    /// Start in seconds since 1970.
     pub began_unix_seconds: u64,
-    /// For how long.
+    /// Duration.
     pub took_seconds: f64,
     /// The machine.
     pub machine: Machine,
     /// Thoroughness.
     pub effort: Effort,
-    /// In the order in which they were made.
+    /// In the order of measurement.
     pub measurements: Vec<Measurement>,
 }
 
-/// The machine, and what else it did.
+/// The machine and its other load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub processor: String,
-    /// CPUs that could be used.
+    /// Number of usable CPUs.
     pub cpu_count: usize,
-    /// Of the sender and of the switch.
+    /// CPUs of the sender and of the switch.
     pub cpus: [usize; 2],
     /// Version of the kernel.
     pub kernel: String,
@@ -66,7 +66,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When a system cannot be measured, or when interrupted: nothing is left behind then.
+    /// A system cannot be measured, or the run is interrupted. Everything is cleaned up.
     pub fn run(&self) -> Result<Measured> {
         for system in &self.systems {
             system.check()?;
@@ -146,8 +146,7 @@ impl Machine {
     }
 }
 
-/// Orders odd rounds from first to last, even ones from last to first, so that a drift of the
-/// machine affects all alike.
+/// Orders odd rounds from first to last, even ones from last to first, so that a drift of the machine affects all alike.
 pub(crate) fn in_turns<T: Clone>(all: &[T], round: u32) -> Vec<T> {
     let mut order = all.to_vec();
     if round.is_multiple_of(2) {

@@ -7,7 +7,7 @@ use xsk_rs::FrameDesc;
 use crate::frame;
 use crate::xsk::{Memory, Port, BATCH};
 
-/// Frames of the sender: more than can be under way in the kernel.
+/// Number of the sender's frames: more than can be in flight in the kernel.
 const FRAMES: u32 = 1024;
 
 /// A socket that only sends.
@@ -21,9 +21,9 @@ pub struct Sender {
 /// Common properties of all probes of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
-    /// The trial.
+    /// Number of the trial.
     pub trial: u32,
-    /// Flows less one, a power of two less one.
+    /// Number of flows minus one, where the number is a power of two.
     pub flow_mask: u32,
 }
 
@@ -32,7 +32,7 @@ impl Sender {
     ///
     /// # Errors
     ///
-    /// When it cannot be had.
+    /// The socket cannot be created.
     pub fn open(device: &str) -> Result<Self> {
         let (memory, frames) = Memory::new(FRAMES)?;
         Ok(Self {
@@ -42,7 +42,7 @@ impl Sender {
         })
     }
 
-    /// Every frame becomes `template`. Nothing may be under way.
+    /// Fills every frame with `template`. No frame may be in flight.
     pub fn prepare(&mut self, template: &[u8]) {
         self.port.flush(&mut self.free);
         for frame in &mut self.free {
@@ -52,7 +52,8 @@ impl Sender {
         }
     }
 
-    /// Sends `count` probes, `BATCH` at most, numbered from `sequence` on; returns how many left. All of them have been through the kernel then.
+    /// Sends `count` probes, at most `BATCH`, numbered from `sequence` on; returns the number that left. All have then
+    /// passed the kernel.
     pub fn send(&mut self, stamp: Stamp, sequence: u32, count: usize, length: usize) -> usize {
         let count = count.min(BATCH).min(self.free.len()).min(self.port.room());
         let from = self.free.len() - count;
@@ -69,7 +70,7 @@ impl Sender {
         count
     }
 
-    /// Waits a moment for frames that the kernel still has; how many they are.
+    /// Waits briefly for frames that the kernel still has; returns their number.
     pub fn settle(&mut self) -> usize {
         self.port.flush(&mut self.free);
         self.port.reap(&mut self.free);
@@ -77,7 +78,7 @@ impl Sender {
     }
 }
 
-/// CLOCK_MONOTONIC, as the receiving program reads it.
+/// Returns CLOCK_MONOTONIC, as used by the receiving program.
 pub fn now_nanos() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
         now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64

@@ -1,4 +1,4 @@
-//! The sending and the receiving host, and the namespace between them where a switch goes.
+//! The sending and the receiving host, and the namespace for a switch between them.
 //!
 //! ```text
 //!   namespace `hosts`                    namespace `switch`
@@ -20,7 +20,7 @@ use weir_lab::lab::topology::Topology;
 use crate::programs::HostPrograms;
 use crate::sender::Sender;
 
-/// The switch's ports: the one that the sender hangs on, and the receiver's.
+/// The switch's ports: those of the sender and of the receiver.
 pub const PORTS: [&str; 2] = ["p1", "p2"];
 /// The sender's address.
 pub const SOURCE: [u8; 6] = [0x02, 0x57, 0x42, 0, 0, 1];
@@ -33,7 +33,7 @@ pub const QUANTUM_PICOS: u64 = 512 * 1_000 / LINE_GBITS;
 
 const HOSTS: [&str; 2] = ["h1", "h2"];
 
-/// Namespaces with links between them, and a directory for files. Gone with the value; the fields go in this order.
+/// Namespaces with links between them, and a directory for files. Removed on drop: the fields are dropped in this order.
 #[derive(Debug)]
 pub struct Site {
     _topology: Topology,
@@ -42,11 +42,11 @@ pub struct Site {
 }
 
 impl Site {
-    /// Builds what `plan` asks for, which has a namespace `switch`.
+    /// Builds the site of `plan`, which must have a namespace `switch`.
     ///
     /// # Errors
     ///
-    /// When a namespace or a link cannot be had; it needs root.
+    /// A namespace or a link cannot be created, for example without root.
     pub fn build(plan: impl Fn(&Names) -> String) -> Result<Self> {
         let names = Names::new();
         let directory = Directory(names.directory().to_owned());
@@ -58,23 +58,23 @@ impl Site {
         })
     }
 
-    /// A host's namespace.
+    /// Namespace of a host.
     pub fn host(&self, name: &str) -> String {
         self.names.namespace(name)
     }
 
-    /// The switch's namespace.
+    /// Namespace of the switch.
     pub fn namespace(&self) -> String {
         self.names.namespace("switch")
     }
 
-    /// Files of the switch under test.
+    /// Directory for files of the switch under test.
     pub fn directory(&self) -> &Path {
         &self.directory.0
     }
 }
 
-/// The hosts, and room for a switch. Gone with the value; the fields go in this order.
+/// The hosts, and a place for a switch. Removed on drop: the fields are dropped in this order.
 #[derive(Debug)]
 pub struct Stage {
     /// The hosts' programs.
@@ -84,16 +84,16 @@ pub struct Stage {
     /// Index of the sender's device.
     pub sender_ifindex: u32,
     _inside: Inside,
-    /// Position of the switch.
+    /// Place of the switch.
     pub site: Site,
 }
 
 impl Stage {
-    /// Builds namespaces and links, and moves the calling thread into the hosts' namespace for as long as the value lives.
+    /// Builds namespaces and links, and moves the calling thread into the hosts' namespace until the value is dropped.
     ///
     /// # Errors
     ///
-    /// When a namespace, a socket or a program cannot be had; it needs root.
+    /// A namespace, a socket or a program cannot be created, for example without root.
     pub fn build() -> Result<Self> {
         let site = Site::build(plan)?;
         let inside = Inside::enter(&site.host("hosts"))?;
@@ -109,7 +109,7 @@ impl Stage {
     }
 }
 
-/// An address as text.
+/// Formats an address.
 pub fn address(bytes: [u8; 6]) -> String {
     let parts: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     parts.join(":")
@@ -127,7 +127,7 @@ fn plan(names: &Names) -> String {
     plan
 }
 
-/// The calling thread in another network namespace, until dropped.
+/// Keeps the calling thread in another network namespace until dropped.
 #[derive(Debug)]
 struct Inside {
     before: File,
@@ -156,7 +156,7 @@ struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // A daemon that was killed leaves its BPF file system mounted.
+        // A killed daemon leaves its BPF file system mounted.
         let _ = Command::new("umount")
             .arg("-q")
             .arg(self.0.join("run/bpf"))

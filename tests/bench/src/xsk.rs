@@ -1,7 +1,7 @@
 //! AF_XDP for sender and forwarder: memory that sockets share, and sockets with deep rings.
 //!
-//! Beside the live-frame sender, the only module of this package with `unsafe`. A frame of the
-//! memory is in one place at a time: in a ring, or with the holder of its descriptor.
+//! Beside the live-frame sender, the only module of this package with `unsafe`. Each frame of the memory is either in a ring
+//! or owned by the holder of its descriptor.
 
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -15,9 +15,9 @@ use xsk_rs::config::{
 };
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue, Umem};
 
-/// Entries of each ring, as the daemon and Open vSwitch have.
+/// Entries of each ring, as in the daemon and Open vSwitch.
 pub const RING: u32 = 2048;
-/// Most frames that go from or to a ring at once, as the daemon.
+/// Maximum number of frames moved to or from a ring at once, as in the daemon.
 pub const BATCH: usize = 64;
 
 const FRAME_BYTES: u32 = 2048;
@@ -42,17 +42,17 @@ pub struct Port {
     scratch: [FrameDesc; BATCH],
     /// Chunks lent to the kernel to receive into.
     lent: usize,
-    /// Frames passed to the kernel to send, and not completed.
+    /// Frames passed to the kernel to send, but not completed.
     outstanding: usize,
     device_drops: u64,
 }
 
 impl Memory {
-    /// `count` frames of 2 KiB; all descriptors.
+    /// Allocates `count` frames of 2 KiB; also returns all descriptors.
     ///
     /// # Errors
     ///
-    /// When there is not so much memory.
+    /// There is not enough memory.
     pub fn new(count: u32) -> Result<(Self, Vec<FrameDesc>)> {
         let config = UmemConfig::builder()
             .frame_size(FrameSize::new(FRAME_BYTES)?)
@@ -64,7 +64,7 @@ impl Memory {
         Ok((Self { umem }, frames))
     }
 
-    /// Lets `write` change the bytes of a held frame, and sets its length.
+    /// Lets `write` change the bytes of an owned frame, and sets its length.
     pub fn write(&self, frame: &mut FrameDesc, length: usize, write: impl FnOnce(&mut [u8])) {
         // SAFETY: the descriptor is of this memory, and who has it holds the frame: it is in no ring.
         let mut data = unsafe { self.umem.data_mut(frame) };
@@ -78,7 +78,7 @@ impl Port {
     ///
     /// # Errors
     ///
-    /// When the device does not exist, its queue is taken, or rights are missing.
+    /// The device does not exist, its queue is in use, or privileges are missing.
     pub fn open(memory: &Memory, blank: FrameDesc, device: &str) -> Result<Self> {
         let name: Interface = device.parse().with_context(|| device.to_owned())?;
         let config = SocketConfig::builder()
@@ -108,7 +108,7 @@ impl Port {
         Ok(port)
     }
 
-    /// Takes what has arrived, `BATCH` at most and no more than `most`.
+    /// Returns frames that have arrived, at most `BATCH` and at most `most`.
     pub fn receive(&mut self, most: usize) -> &[FrameDesc] {
         let most = most.min(BATCH);
         // SAFETY: the ring's descriptors are of its memory; the frames are the caller's from here on.
@@ -117,7 +117,7 @@ impl Port {
         &self.scratch[..count]
     }
 
-    /// Lends the kernel frames to receive into, as long as there is room.
+    /// Lends the kernel frames to receive into while there is room.
     pub fn fill(&mut self, frames: &mut Vec<FrameDesc>) {
         while self.lent < RING as usize && !frames.is_empty() {
             let count = frames.len().min(BATCH).min(RING as usize - self.lent);
@@ -137,7 +137,7 @@ impl Port {
         RING as usize - self.outstanding
     }
 
-    /// Puts held frames into the TX ring, which has [`room`](Self::room) for them.
+    /// Puts owned frames into the TX ring, which must have [`room`](Self::room) for them.
     pub fn send(&mut self, frames: &[FrameDesc]) {
         // SAFETY: the frames are of this memory and held by the caller, who gives them away here.
         let count = unsafe { self.tx.produce(frames) };
@@ -145,9 +145,9 @@ impl Port {
         self.outstanding += count;
     }
 
-    /// Has the kernel send all that is in the TX ring, and takes back what it is done with.
+    /// Makes the kernel send all frames of the TX ring, and takes back completed ones.
     pub fn flush(&mut self, into: &mut Vec<FrameDesc>) {
-        /// A device that accepts nothing is not waited for.
+        /// A device that accepts nothing is given up.
         const ATTEMPTS: usize = RING as usize;
         for _ in 0..ATTEMPTS {
             if self.outstanding == 0 {
@@ -166,7 +166,7 @@ impl Port {
         }
     }
 
-    /// Takes back what the kernel is done with.
+    /// Takes back completed frames.
     pub fn reap(&mut self, into: &mut Vec<FrameDesc>) {
         loop {
             // SAFETY: the ring's descriptors are of its memory; the kernel is done with them.
@@ -179,24 +179,24 @@ impl Port {
         }
     }
 
-    /// Handed to the kernel to send, and not completed.
+    /// Frames passed to the kernel to send, but not completed.
     pub fn outstanding(&self) -> usize {
         self.outstanding
     }
 
-    /// Frames that were sent and the device dropped.
+    /// Frames sent but dropped by the device.
     pub fn device_drops(&self) -> u64 {
         self.device_drops
     }
 
-    /// Frames that were for this socket and found no room.
+    /// Frames for this socket without room.
     pub fn receive_drops(&self) -> u64 {
         self.rx.fd().xdp_statistics().map_or(0, |statistics| {
             statistics.rx_dropped() + statistics.rx_ring_full()
         })
     }
 
-    /// Continues on failure: kernels before 6.17 need a system call for each 32 frames.
+    /// Ignores failure: before 6.17 kernels need a system call for each 32 frames.
     fn allow_long_sends(&self) {
         let budget = RING;
         // SAFETY: value and length are valid for the call.
@@ -219,7 +219,7 @@ impl AsFd for Port {
     }
 }
 
-/// Formats an error of xsk-rs with its cause, which its own text leaves out.
+/// Formats an error of xsk-rs with its cause, which its text leaves out.
 fn with_cause(error: impl std::error::Error) -> anyhow::Error {
     match error.source() {
         Some(cause) => anyhow!("{error}: {cause}"),

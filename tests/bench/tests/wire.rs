@@ -1,4 +1,4 @@
-//! The harness itself, at rates that any machine has: Weir and the bare forwarder between two hosts. Needs root.
+//! Tests the harness at rates that any machine reaches: Weir and the bare forwarder between two hosts. Needs root.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use weir_bench::system::System;
 /// Frames per second, low enough for a busy machine.
 const RATE: f64 = 2_000.0;
 
-/// Checks that every frame arrives once, in order, and is timed; by either sender, for any size.
+/// Checks that every frame arrives once, in order, and with a timestamp, with either sender and any size.
 fn nothing_is_lost(system: System) {
     let cpus = Cpus::of_this_machine().unwrap();
     let mut stage = Stage::build().unwrap_or_else(|error| panic!("{error:#}"));
@@ -54,7 +54,7 @@ fn weir_loses_nothing_at_a_low_rate() {
     nothing_is_lost(System::WeirPfc);
 }
 
-/// Both kernels communicate both ways, with and without the express path.
+/// Two kernels communicate in both directions, with and without the express path.
 #[test]
 fn tcp_passes_both_ways() {
     let plan = TcpPlan {
@@ -104,8 +104,8 @@ fn what_was_measured_is_written_read_and_reported() {
     );
     let rows = report::overview::overview(&read);
     assert!(report::svg(&rows).contains("rate without loss, by ovs"));
-    // Both are compared with the forwarder of the same round, and the tables begin with that.
-    // Where not even it got a trial through without loss, there is nothing to divide by.
+    // Both are compared with the forwarder of the same round, and the tables begin with that. If even it has no trial
+    // without loss, there is no reference.
     let bare = read
         .measurements
         .iter()

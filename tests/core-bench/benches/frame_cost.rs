@@ -62,7 +62,7 @@ fn measure(criterion: &mut Criterion, name: &str, case: Case) {
     group.warm_up_time(std::time::Duration::from_millis(300));
     group.measurement_time(std::time::Duration::from_secs(1));
     group.sample_size(50);
-    // Made when the case is run, not when another one is asked for.
+    // Built when the case runs, not when another is requested.
     let mut pipeline = None;
     group.bench_function(name, |bencher| {
         let pipeline = pipeline.get_or_insert_with(|| Pipeline::new(case));

@@ -1,4 +1,4 @@
-//! Frames a second that one owner of the switch core, and two, carry. `cargo xtask bench --core` runs it.
+//! Throughput of one owner of the switch core, and of two, in frames per second. `cargo xtask bench --core` runs it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // a benchmark measures time, and waits
 

@@ -1,9 +1,9 @@
-//! The loads that are measured.
+//! Loads to measure.
 
-/// Behaviour of the class when buffers fill.
+/// Modes of the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Drops.
+    /// Drops frames.
     Lossy,
     /// Pauses its neighbours.
     Pfc,
@@ -16,11 +16,11 @@ pub enum Mode {
 pub struct Case {
     /// The class's mode.
     pub mode: Mode,
-    /// Ports of the switch, at least 2.
+    /// Number of ports, at least 2.
     pub ports: usize,
     /// Destinations, each behind one port.
     pub destinations: usize,
-    /// Frames that wait in the switch all the time.
+    /// Frames that are always waiting in the switch.
     pub standing: usize,
     /// Concurrent events.
     pub beside: Beside,
@@ -33,15 +33,15 @@ pub enum Beside {
     Nothing,
     /// The class marks arrivals by RED: some frames wait above kmin.
     Marking,
-    /// With each burst every neighbour pauses and resumes, and ingress buffers pass xoff and xon.
+    /// With each burst every neighbour pauses and resumes, and ingress buffers cross xoff and xon.
     Pauses,
-    /// Half of the ports lead to hosts; every second frame finds one from a host before it and lifts its
-    /// destination. For mode [`Mode::Level`].
+    /// Half of the ports lead to hosts; every second frame finds one from a host before it and lifts its destination. For
+    /// mode [`Mode::Level`].
     Lifts,
 }
 
 impl Case {
-    /// 32 ports and 1,024 destinations, nothing standing, nothing beside.
+    /// 32 ports and 1,024 destinations, no waiting frames, no other events.
     pub const fn usual(mode: Mode) -> Self {
         Self {
             mode,
@@ -52,7 +52,7 @@ impl Case {
         }
     }
 
-    /// With other sizes.
+    /// Sets other sizes.
     #[must_use]
     pub const fn sized(self, ports: usize, destinations: usize) -> Self {
         Self {
@@ -62,13 +62,13 @@ impl Case {
         }
     }
 
-    /// With this number of frames waiting.
+    /// Sets the number of waiting frames.
     #[must_use]
     pub const fn with_standing(self, standing: usize) -> Self {
         Self { standing, ..self }
     }
 
-    /// With something beside.
+    /// Adds concurrent events.
     #[must_use]
     pub const fn with(self, beside: Beside) -> Self {
         Self { beside, ..self }

@@ -1,5 +1,5 @@
-//! Instructions for each frame, counted by Valgrind: the same on every run and on a busy machine, which times are
-//! not. A baseline is committed; a change that costs more than [`TOLERANCE`] is seen before it is merged.
+//! Instructions for each frame, counted by Valgrind: unlike times, the same on every run and on a busy machine. A baseline
+//! is committed, so that a change that costs more than [`TOLERANCE`] is noticed before it is merged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,24 +11,23 @@ use serde::{Deserialize, Serialize};
 use crate::case::{Case, GUARDED};
 use crate::pipeline::{Pipeline, BURST};
 
-/// The part by which a case may cost more than its baseline.
+/// Maximum relative increase of a case over its baseline.
 pub const TOLERANCE: f64 = 0.05;
 
-/// Bursts of the shorter and the longer run. Set-up costs the same in both, so it cancels in the
-/// difference.
+/// Number of bursts of the shorter and of the longer run. Set-up costs the same in both, so it cancels in the difference.
 const BURSTS: [usize; 2] = [100, 600];
 
 /// Contents of the committed file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// The compiler, as `rustc --version` prints it: another one gives other counts.
+    /// The compiler according to `rustc --version`: others give other counts.
     pub compiler: String,
-    /// Instructions for each frame, by the case's name.
+    /// Instructions for each frame, by case.
     pub instructions: BTreeMap<String, f64>,
 }
 
-/// One case beside its baseline.
+/// One case compared with its baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The case's name.
@@ -40,12 +39,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// By which part it costs more than the baseline; below zero when less.
+    /// Relative change from the baseline; negative if it costs less.
     pub fn change(&self) -> Option<f64> {
         self.baseline.map(|baseline| self.counted / baseline - 1.0)
     }
 
-    /// Returns true if the count is within the tolerance. A case without a baseline is not.
+    /// Returns true if the count is within the tolerance, false without a baseline.
     pub fn holds(&self) -> bool {
         self.change().is_some_and(|change| change <= TOLERANCE)
     }
@@ -56,7 +55,7 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// When it cannot be read or has other keys.
+    /// It cannot be read or has other keys.
     pub fn load(path: &Path) -> Result<Self> {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
@@ -67,7 +66,7 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn store(&self, path: &Path) -> Result<()> {
         let text = format!(
             "# Instructions for each frame: receive, transmit, complete. Written by\n\
@@ -81,8 +80,7 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// When it is of another compiler: a guard that compared nothing and passed would guard
-    /// nothing.
+    /// It is of another compiler: a guard that passes without comparing would be useless.
     pub fn comparable_with(&self, compiler: &str) -> Result<()> {
         if self.compiler != compiler {
             bail!(
@@ -94,7 +92,7 @@ impl Baseline {
         Ok(())
     }
 
-    /// Every case that was counted, beside its baseline.
+    /// Compares every counted case with its baseline.
     pub fn compare(&self, counted: &BTreeMap<String, f64>) -> Vec<Finding> {
         let finding = |(case, counted): (&String, &f64)| Finding {
             case: case.clone(),
@@ -110,7 +108,7 @@ pub fn baseline_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.toml")
 }
 
-/// Runs the given number of bursts of a case: the part that is counted.
+/// Runs the given number of bursts of a case: the counted part.
 pub fn run(case: Case, bursts: usize) {
     let mut pipeline = Pipeline::new(case);
     for _ in 0..bursts {
@@ -118,11 +116,11 @@ pub fn run(case: Case, bursts: usize) {
     }
 }
 
-/// Counts all guarded cases, with `program` as the runner of one; `told` is called with each.
+/// Counts all guarded cases; `program` runs one. Calls `told` with each.
 ///
 /// # Errors
 ///
-/// When Valgrind is not there or does not say a count.
+/// Valgrind is missing or reports no count.
 pub fn count_all(program: &Path, mut told: impl FnMut(&str, f64)) -> Result<BTreeMap<String, f64>> {
     let mut counted = BTreeMap::new();
     for (name, _) in GUARDED {
@@ -136,11 +134,11 @@ pub fn count_all(program: &Path, mut told: impl FnMut(&str, f64)) -> Result<BTre
     Ok(counted)
 }
 
-/// The compiler that the baseline depends on.
+/// Returns the compiler for which the baseline is valid.
 ///
 /// # Errors
 ///
-/// When it cannot be asked.
+/// It cannot be determined.
 pub fn compiler() -> Result<String> {
     let output = Command::new("rustc")
         .arg("--version")
@@ -164,7 +162,7 @@ fn count(program: &Path, case: &str, bursts: usize) -> Result<u64> {
         .lines()
         .find_map(|line| line.split("Collected :").nth(1));
     let collected = collected.and_then(|count| count.trim().parse().ok());
-    collected.with_context(|| format!("{case}: valgrind says no count:\n{told}"))
+    collected.with_context(|| format!("{case}: valgrind reports no count:\n{told}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `weir-instructions`: counts what a frame costs in the switch core, and holds it against the baseline.
+//! `weir-instructions`: counts the cost of a frame in the switch core, and compares it with the baseline.
 
 #![forbid(unsafe_code)]
 
@@ -26,9 +26,9 @@ struct Arguments {
 enum Command {
     /// Count every case and compare it with tests/core-bench/instructions.toml.
     Check,
-    /// Count every case and make that the baseline.
+    /// Count every case and save that as the baseline.
     Accept,
-    /// Run one case: what is counted.
+    /// Run the counted part of one case.
     Run {
         /// Its name.
         case: String,

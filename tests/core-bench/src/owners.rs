@@ -1,9 +1,9 @@
-//! Two owners of one switch, as far as that can be measured without building it: each on a core of its own, with a switch that has
-//! half of the ports, and frames for the other's ports handed over in bursts.
+//! Two owners of one switch, as far as that can be measured without building it: each on a separate core, with a switch that
+//! has half of the ports; frames for the other's ports are handed over in bursts.
 //!
-//! A frame that is handed over is in both switches: charged at the first until the second has sent it, and received by the second
-//! like any other. Owners that share one switch would spare it one queue, one schedule and one charge. What is measured here is
-//! therefore a lower bound for them, and [two that hand nothing over](Sharing::Nothing) an upper one.
+//! A frame that is handed over is in both switches: charged at the first until the second has sent it, and received by the
+//! second like any other. Owners that share one switch would save one queue, one schedule and one charge. This measurement
+//! is therefore a lower bound for them, and [two that hand nothing over](Sharing::Nothing) an upper one.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -15,17 +15,17 @@ use weir_core::{Duration as Span, Frame, FrameHandle, Instant, Switch, Transmiss
 use crate::case::Case;
 use crate::pipeline::{address, config, port, BURST, LENGTH, PRIORITY};
 
-/// An owner accepts no more frames of its own while this many of them are with the other owner.
+/// An owner accepts no new frames while this many of its frames are at the other owner.
 const UNDER_WAY: usize = 3 * BURST;
-/// No more bursts than this are ever on their way: each holds at least one frame.
+/// Maximum number of bursts in transit: each has at least one frame.
 const BURSTS: usize = UNDER_WAY + BURST;
 
-/// Work that one owner has for the other.
+/// Work of one owner for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// It is alone: the other core has nothing to do.
+    /// There is no other: its core is idle.
     Alone,
-    /// Nothing.
+    /// None.
     Nothing,
     /// Half of its frames leave by the other's ports, as with random destinations.
     Half,
@@ -38,8 +38,7 @@ struct HandedOver {
     flow_hash: u32,
 }
 
-/// One direction between two owners. Carries a burst at a time, so that its frames share the cost
-/// of an atomic operation.
+/// One direction between two owners. Transfers bursts, so that frames share the cost of an atomic operation.
 type Ring<T> = Arc<ArrayQueue<Vec<T>>>;
 
 #[derive(Clone, Debug)]
@@ -132,7 +131,7 @@ impl Owner {
         let near = self.number % own;
         let egress = if goes_over { own } else { near };
         let destination = self.behind(egress, random);
-        // Of both kinds as many come in by each port.
+        // Each port receives as many of either kind.
         let ingress = (near + 1 + (random >> 32) % (own - 1)) % own;
         self.under_way += usize::from(goes_over);
         self.receive(ingress, destination, random as u32, None);
@@ -239,7 +238,8 @@ impl Owner {
     }
 }
 
-/// Frames that leave the ports of all owners while `wait` does not return. `pin` is called with the number of each owner in its thread.
+/// Runs until `wait` returns; returns the number of frames that left the ports of all owners. Calls `pin` with the number of
+/// each owner in its thread.
 pub fn frames(case: Case, sharing: Sharing, wait: impl FnOnce(), pin: fn(usize)) -> usize {
     let count = if sharing == Sharing::Alone { 1 } else { 2 };
     let ways = [Way::new(), Way::new()];
@@ -275,7 +275,7 @@ pub fn frames(case: Case, sharing: Sharing, wait: impl FnOnce(), pin: fn(usize))
     })
 }
 
-/// Drains both owners after the last frame has come in.
+/// Drains both owners after the last frame has arrived.
 fn settle(owner: &mut Owner, finished: &AtomicUsize, count: usize) {
     let mut has_said = false;
     while finished.load(Ordering::Acquire) < count {

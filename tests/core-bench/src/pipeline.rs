@@ -13,12 +13,12 @@ use weir_core::{
 
 use crate::case::{Beside, Case, Mode};
 
-/// Frames of a burst, as a dataplane's batch has them.
+/// Frames of a burst, as many as in a dataplane's batch.
 pub const BURST: usize = 32;
 
 pub(crate) const PRIORITY: Priority = Priority::ALL[3];
 pub(crate) const LENGTH: Bytes = Bytes::new(1500);
-/// Charge of a frame: whole cells of 256 B.
+/// Charge of a frame in whole cells of 256 B.
 const CHARGE: u64 = 1536;
 /// D, in mode [`Mode::Level`].
 const DEPTH: u8 = 4;
@@ -43,12 +43,12 @@ impl Pipeline {
     ///
     /// # Panics
     ///
-    /// For a case that has no sound configuration.
+    /// The case has no valid configuration.
     pub fn new(case: Case) -> Self {
         let config = config(case);
         let frame_count = config.frame_count;
         let mut switch = Switch::new(config).expect("a sound configuration");
-        // As the daemon does.
+        // As in the daemon.
         switch.touch_memory();
         let mut pipeline = Self {
             free: (0..frame_count as u32).rev().map(FrameHandle).collect(),
@@ -67,7 +67,7 @@ impl Pipeline {
         pipeline
     }
 
-    /// [`BURST`] frames in, and as many out.
+    /// Receives [`BURST`] frames, and sends as many.
     pub fn burst(&mut self) {
         self.now = self.now + Duration::from_micros(10);
         if self.case.beside == Beside::Pauses {
@@ -99,7 +99,7 @@ impl Pipeline {
             ..
         } = self.case;
         let random = self.random.next_u64() as usize;
-        // Frames come in pairs where the second one is to find the first.
+        // Frames come in pairs if the second is to find the first.
         let number = if beside == Beside::Lifts {
             self.received / 2
         } else {
@@ -196,8 +196,7 @@ pub(crate) fn port(index: usize) -> PortId {
     PortId::new(index as u8)
 }
 
-/// Buffers that no burst fills, except where pauses are wanted, and lines so fast that no shaper
-/// waits.
+/// Returns buffers that no burst fills, except if pauses are wanted, and lines so fast that no shaper waits.
 pub(crate) fn config(case: Case) -> SwitchConfig {
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(2 * 1024),
@@ -226,7 +225,7 @@ pub(crate) fn config(case: Case) -> SwitchConfig {
     };
     let routes = (0..case.destinations).map(route).collect();
     let mut config = SwitchConfig::new(ports, classes, routes);
-    // Ingress ports are drawn: some get several times their share.
+    // Ingress ports are random: some get several times their share.
     let share = (case.standing / case.ports + BURST) as u64 * CHARGE * 4;
     let (xoff, xon) = match case.beside {
         Beside::Pauses => (Bytes::new(CHARGE), Bytes::new(256)),

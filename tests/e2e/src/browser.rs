@@ -1,4 +1,4 @@
-//! Chromium without a window, inside a switch's network namespace, controlled over WebDriver.
+//! Headless Chromium inside a switch's network namespace, controlled over WebDriver.
 
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::Path;
@@ -14,10 +14,10 @@ use weir_lab::lab::process::{inside, Process};
 use crate::namespace::Visit;
 use crate::PATIENCE;
 
-/// The driver is alone in its namespace, so that the port is free.
+/// The driver is alone in its namespace, so the port is free.
 const DRIVER: &str = "http://127.0.0.1:9515";
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Disables requests to Chromium's own services; it runs as root, like the lab.
+/// Disables requests to Chromium's services; it runs as root, like the lab.
 const FLAGS: [&str; 9] = [
     "--headless",
     "--no-sandbox",
@@ -35,7 +35,7 @@ pub struct Browser {
     client: Client,
 }
 
-/// Runs `look` with a browser in `namespace`; `directory` takes its profile and the driver's log.
+/// Runs `look` with a browser in `namespace`; `directory` is for its profile and the driver's log.
 pub fn with_browser(namespace: &str, directory: &Path, look: impl AsyncFnOnce(&Browser)) {
     let mut command = inside(namespace, Path::new("chromedriver"));
     command.arg("--port=9515").stdout(Stdio::null());
@@ -75,12 +75,12 @@ pub fn with_browser(namespace: &str, directory: &Path, look: impl AsyncFnOnce(&B
 }
 
 impl Browser {
-    /// Goes to `url`.
+    /// Opens `url`.
     pub async fn go(&self, url: &str) {
         self.client.goto(url).await.unwrap();
     }
 
-    /// The value of a script's `return`.
+    /// Returns the value of a script's `return`.
     pub async fn run(&self, script: &str) -> Value {
         self.client
             .execute(script, Vec::new())
@@ -88,7 +88,7 @@ impl Browser {
             .unwrap_or_else(|error| panic!("{error}: {script}"))
     }
 
-    /// The value that a script hands to `done`.
+    /// Returns the value that a script passes to `done`.
     pub async fn wait_for_done(&self, script: &str) -> Value {
         let script = format!("const done = arguments[arguments.length - 1];{script}");
         self.client
@@ -116,9 +116,8 @@ impl Browser {
         }
     }
 
-    /// Sets width and height of the page in CSS pixels, and the preferred colour scheme; returns
-    /// once the page is drawn so. A busy machine draws it a while after Chromium has reported that
-    /// it was done.
+    /// Sets width and height of the page in CSS pixels, and the preferred colour scheme; returns once the page is redrawn.
+    /// On a busy machine this is some time after Chromium has reported completion.
     pub async fn shape(&self, width: u32, height: u32, scheme: &str) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
@@ -133,8 +132,8 @@ impl Browser {
         self.drawn().await;
     }
 
-    /// Waits until all changes so far are drawn: colours and widths have changed by the next frame,
-    /// and drawings for the width in the one after that.
+    /// Waits until all changes so far are drawn: colours and widths by the next frame, and drawings for the width in the one
+    /// after that.
     pub async fn drawn(&self) {
         self.wait_for_done(
             "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))",
@@ -142,7 +141,7 @@ impl Browser {
         .await;
     }
 
-    /// Seconds of CPU time that the page's main thread was busy with it so far.
+    /// Returns the seconds of CPU time of the page's main thread so far.
     pub async fn busy_seconds(&self) -> f64 {
         self.devtools("Performance.enable", json!({})).await;
         let told = self.devtools("Performance.getMetrics", json!({})).await;
@@ -160,7 +159,7 @@ impl Browser {
         lines.iter().map(ToString::to_string).collect()
     }
 
-    /// Nothing that is shown is wrong for those who do not see it well: by the project's own rules, and by axe-core's.
+    /// Checks that what is shown is accessible, by the project's own rules and by axe-core's.
     pub async fn check_accessible(&self, what: &str) {
         let wrong = self.run(include_str!("accessible.js")).await;
         assert_eq!(wrong, Value::Array(Vec::new()), "{what}");
@@ -173,8 +172,8 @@ impl Browser {
         assert_eq!(wrong, Value::Array(Vec::new()), "axe: {what}");
     }
 
-    /// Saves the window's present content as `DIR/WIDTH/NAME.png`, if pictures for the book are
-    /// requested: `WEIR_SCREENSHOTS=DIR`.
+    /// Saves the window's current content as `DIR/WIDTH/NAME.png`, if pictures for the book are requested:
+    /// `WEIR_SCREENSHOTS=DIR`.
     pub async fn picture(&self, width: u32, name: &str) {
         let Some(directory) = std::env::var_os("WEIR_SCREENSHOTS") else {
             return;
@@ -185,7 +184,7 @@ impl Browser {
             .await;
     }
 
-    /// The window as a PNG file.
+    /// Saves the window as a PNG file.
     pub async fn screenshot(&self, file: &Path) {
         std::fs::write(file, self.client.screenshot().await.unwrap()).unwrap();
     }
@@ -203,8 +202,7 @@ impl Browser {
     }
 }
 
-/// Returns axe-core. `cargo xtask setup` reports it if it was not reached; a tree that was not set
-/// up is an error.
+/// Returns axe-core. `None` if it was not reached, which `cargo xtask setup` reports; without a setup this is an error.
 fn axe() -> Option<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/axe");
     let script = directory.join("axe.min.js");
@@ -221,7 +219,7 @@ fn axe() -> Option<String> {
     }))
 }
 
-/// A command that Chromium's driver has beyond the standard.
+/// A command of Chromium's driver that is not in the standard.
 #[derive(Debug)]
 struct Extension {
     path: &'static str,

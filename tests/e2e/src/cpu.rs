@@ -1,11 +1,11 @@
-//! CPU time: what a thread has had, and a bound on what a process gets.
+//! CPU time: that of a thread so far, and a quota for a process.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::unistd::Pid;
 
-/// CPU time that a thread of `process` has had so far.
+/// Returns the CPU time of a thread of `process` so far.
 pub fn time_of(process: u32, thread: Pid) -> Duration {
     let path = format!("/proc/{process}/task/{thread}/schedstat");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -13,8 +13,8 @@ pub fn time_of(process: u32, thread: Pid) -> Duration {
     Duration::from_nanos(nanos.parse().unwrap())
 }
 
-/// A control group that lets a process run for so long in each period and then holds it up, as `CPUQuota=` of systemd does.
-/// With the value the process is where it was.
+/// A control group that throttles a process after a quota in each period, like systemd's `CPUQuota=`. On drop the process
+/// returns to its previous group.
 pub struct Quota {
     process: u32,
     group: PathBuf,
@@ -22,7 +22,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Moves `process` into a group of its own that gets `quota` in each `period`.
+    /// Moves `process` into a new group with `quota` in each `period`.
     pub fn new(process: u32, quota: Duration, period: Duration) -> Self {
         let hierarchy = Hierarchy::find();
         let group = hierarchy.root().join(format!("weir-quota-{process}"));
@@ -49,7 +49,7 @@ impl Quota {
         limited
     }
 
-    /// Returns how often the process was throttled.
+    /// Returns the number of times that the process was throttled.
     pub fn holdups(&self) -> u64 {
         let text = std::fs::read_to_string(self.group.join("cpu.stat")).unwrap();
         let count = text
@@ -65,7 +65,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Fails only for a process that is gone, and then the group is empty as well.
+        // Fails only for a process that has ended, and then the group is also empty.
         let _ = std::fs::write(self.before.join("cgroup.procs"), self.process.to_string());
         if let Err(error) = std::fs::remove_dir(&self.group) {
             eprintln!("{}: {error}", self.group.display());
@@ -73,11 +73,11 @@ impl Drop for Quota {
     }
 }
 
-/// Mount point of the controller of CPU time.
+/// Mount point of the CPU controller.
 enum Hierarchy {
-    /// By control groups version 1.
+    /// Control groups version 1.
     First(PathBuf),
-    /// By version 2.
+    /// Version 2.
     Second(PathBuf),
 }
 

@@ -1,4 +1,4 @@
-//! A network with traffic in which something goes wrong: common checks of every fault's test.
+//! A network with traffic and a fault: checks common to the tests of all faults.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,8 +18,7 @@ use super::{scenario, tear_down, until, PATIENCE};
 
 /// Longer than any of these tests: the hosts send until they are stopped.
 const DURATION: &str = "duration=600s";
-/// Slow enough that a test machine which stalls for a quarter of a second stays within headroom and
-/// rings.
+/// Slow enough that a machine that stalls for a quarter of a second stays within headroom and rings.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
 /// A network with traffic.
@@ -30,14 +29,14 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// A scenario of `scenarios/` whose hosts send.
+    /// Builds a scenario of `scenarios/` whose hosts send.
     pub fn new(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Self {
         let mut all = vec![DURATION, RATE];
         all.extend(overrides);
         Self::of(scenario(file, &all), change)
     }
 
-    /// Any scenario whose hosts send until they are stopped.
+    /// Builds any scenario; its hosts send until they are stopped.
     pub fn of(scenario: Scenario, change: impl FnMut(&mut DaemonConfig)) -> Self {
         let stage = Stage::set_up_with(&scenario, false, change)
             .unwrap_or_else(|error| panic!("{error:#}"));
@@ -48,8 +47,8 @@ impl Scene {
 
     /// Restarts the hosts, whose numbers begin at zero.
     pub fn start_hosts(&mut self) {
-        // All of the hosts before have ended, and each new one waits for its device alone: hosts that were started again together would
-        // find the devices that the others of them had just had.
+        // All old hosts must have ended, and each new one waits only for its own device: hosts restarted together would find
+        // devices still in use.
         self.stage.hosts.clear();
         let started = self.stage.start_hosts(&self.scenario);
         started.unwrap_or_else(|error| panic!("{error:#}"));
@@ -60,31 +59,31 @@ impl Scene {
         &self.scenario
     }
 
-    /// One switch.
+    /// Returns one switch.
     pub fn switch(&mut self, index: usize) -> &mut SwitchProcess {
         &mut self.stage.switches[index]
     }
 
-    /// Counters of one host.
+    /// Returns the counters of one host.
     pub fn snapshot(&mut self, host: usize) -> Snapshot {
         self.stage.hosts[host]
             .snapshot()
             .unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Frames that a host has received.
+    /// Returns the number of frames that a host has received.
     pub fn received(&mut self, host: usize) -> u64 {
         let flows = self.snapshot(host).received;
         flows.iter().map(|flow| flow.frames).sum()
     }
 
-    /// Frames that a host has sent.
+    /// Returns the number of frames that a host has sent.
     pub fn sent(&mut self, host: usize) -> u64 {
         let flows = self.snapshot(host).sent;
         flows.iter().map(|flow| flow.frames).sum()
     }
 
-    /// Waits until a host has received this many more.
+    /// Waits until a host has received this many more frames.
     pub fn wait_for_more(&mut self, host: usize, more: u64) {
         let wanted = self.received(host) + more;
         until("frames arrive", || {
@@ -112,8 +111,7 @@ impl Scene {
         assert!(output.status.success(), "{words}: {output:?}");
     }
 
-    /// Makes the kernel of a host poll its device only at this interval; zero restores immediate
-    /// polling.
+    /// Makes a host's kernel poll its device only at this interval; zero restores immediate polling.
     pub fn take_late(&self, host: &str, interval: Duration) {
         let names = self.stage.names();
         let times = if interval.is_zero() { 0 } else { i32::MAX };
@@ -129,14 +127,14 @@ impl Scene {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// Nothing moves any more: the hosts send nothing, and what was under way has arrived, is lost, or cannot leave.
+    /// Waits until nothing moves: the hosts send nothing, and frames in flight have arrived, are lost, or cannot leave.
     pub fn settle(&mut self) {
         self.stage
             .settle(Rest::Still, PATIENCE)
             .unwrap_or_else(|error| panic!("{error:#}"));
     }
 
-    /// Settles, ends the hosts and adds up. Every flow must be in order and whole.
+    /// Settles, ends the hosts and adds up. Every flow must be in order and without corruption.
     pub fn balance(&mut self) -> Balance {
         self.settle();
         let (balance, reports) = self
@@ -172,13 +170,13 @@ impl Scene {
             .unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Ends it in order; nothing of any switch is left.
+    /// Ends it normally; checks that nothing of any switch is left.
     pub fn end(self) {
         tear_down(self.stage);
     }
 }
 
-/// The thread of a process that `/proc` has under this name.
+/// Returns the thread of a process with this name in `/proc`.
 pub fn thread(process: u32, name: &str) -> Pid {
     let tasks = format!("/proc/{process}/task");
     let is_named = |task: &Path| {
@@ -193,8 +191,7 @@ pub fn thread(process: u32, name: &str) -> Pid {
     Pid::from_raw(id.parse().unwrap())
 }
 
-/// One thread that is stopped wherever it was, as by a debugger, while all others run. It goes on
-/// when this is dropped.
+/// A single thread stopped anywhere, as by a debugger, while all others run. It continues on drop.
 pub struct Held(Pid);
 
 impl Held {
@@ -202,18 +199,18 @@ impl Held {
     pub fn new(thread: Pid) -> Self {
         ptrace::seize(thread, ptrace::Options::empty()).unwrap();
         ptrace::interrupt(thread).unwrap();
-        // A thread that is not our child is waited for by this flag only.
+        // Only this flag waits for a thread that is not our child.
         waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
         Self(thread)
     }
 
-    /// Lets it go on.
+    /// Lets it continue.
     pub fn let_go(self) {}
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Fails only for a thread that is gone.
+        // Fails only for a thread that has ended.
         let _ = ptrace::detach(self.0, None);
     }
 }

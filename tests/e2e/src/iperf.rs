@@ -1,9 +1,8 @@
-//! A real iperf3.
+//! Runs iperf3.
 
 use super::Bench;
 
-/// Returns the bytes received by the server from an iperf3 client in `h1`; `None` while there is no
-/// server.
+/// Returns the bytes received by the server from an iperf3 client in `h1`; `None` while there is no server.
 pub fn received_bytes(bench: &Bench, server: &str, options: &[&str]) -> Option<u64> {
     let mut client = bench.command("h1", "iperf3");
     client.args(["--client", server, "--json"]).args(options);
@@ -17,7 +16,7 @@ pub fn received_bytes(bench: &Bench, server: &str, options: &[&str]) -> Option<u
         return None;
     }
     let end = &report["end"];
-    // Of UDP, the client's summary is what the server reported.
+    // For UDP, the client's summary is the server's report.
     let sum = if end["sum_received"].is_object() {
         &end["sum_received"]
     } else {

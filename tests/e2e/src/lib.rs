@@ -34,16 +34,16 @@ use weir_results::table;
 
 /// Time limit of any one condition.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// The priority that the scenarios' lossless class has.
+/// Priority of the scenarios' lossless class.
 pub const LOSSLESS: u8 = 3;
-/// For runs in which nothing may be suspected. A switch whose process stalls for longer than the
-/// detection time is rightly suspected by its neighbour, and on a shared machine processes stall:
-/// with 127 stops of 120 to 240 ms put into runs that detect after 100 ms, ports were suspected in
-/// one run of 14, and nothing was lost. A real lock lasts for the rest of the run.
+/// For runs in which nothing may be suspected. A switch whose process stalls for longer than the detection time is correctly
+/// suspected by its neighbour, and on a shared machine processes stall: with 127 injected stops of 120 to 240 ms and
+/// detection after 100 ms, ports were suspected in one run of 14, and nothing was lost. A real lock lasts for the rest of
+/// the run.
 pub const PATIENT_DETECTION: &str = "deadlock.detect=400ms";
 
-/// For `ring4.toml`: hosts send a twentieth of their lines' capacity, so that a machine that stalls
-/// for a second causes no pause.
+/// For `ring4.toml`: hosts send a twentieth of their lines' capacity, so that a machine that stalls for a second causes no
+/// pause.
 pub const GENTLE_RING: [&str; 7] = [
     "flow.a.rate=5Mbit",
     "flow.b.rate=5Mbit",
@@ -54,7 +54,7 @@ pub const GENTLE_RING: [&str; 7] = [
     "class.lossless.xoff=600KiB",
 ];
 
-/// A file of `scenarios/` with values put over it.
+/// Reads a file of `scenarios/` with overrides.
 pub fn scenario(file: &str, overrides: &[&str]) -> Scenario {
     clean_up_on_signals();
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -64,23 +64,23 @@ pub fn scenario(file: &str, overrides: &[&str]) -> Scenario {
     Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A scenario that only one test needs.
+/// Parses a scenario for a single test.
 pub fn inline_scenario(name: &str, text: &str) -> Scenario {
     clean_up_on_signals();
     Scenario::parse(text, Path::new(name), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a scenario; fails unless everything that it expects came true.
+/// Runs a scenario; fails unless all its expectations are met.
 pub fn run_as_expected(scenario: &Scenario) -> RunResult {
     run_as_expected_and(scenario, |_| ())
 }
 
-/// Like [`run_as_expected`], with a `look` at the network when it has drained and still runs.
+/// Like [`run_as_expected`]; `look` sees the network after it has drained, while it still runs.
 pub fn run_as_expected_and(scenario: &Scenario, look: impl FnOnce(&Stage)) -> RunResult {
     run_with_workers(scenario, Workers::default(), look)
 }
 
-/// Nothing was dropped, and all that was sent has arrived.
+/// Checks that nothing was dropped, and everything sent has arrived.
 pub fn assert_delivered(result: &RunResult) {
     assert!(result.drops.is_empty(), "{:?}", result.drops);
     for flow in &result.flows {
@@ -127,7 +127,7 @@ pub fn keep_off_the_express_path(config: &mut DaemonConfig) {
     config.dataplane.express = Express::Off;
 }
 
-/// The scenario's network with daemons that forward and hosts that send.
+/// Builds the scenario's network with forwarding daemons and sending hosts.
 pub fn with_traffic(scenario: &Scenario) -> Stage {
     let mut stage = Stage::set_up(scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
     stage
@@ -136,7 +136,7 @@ pub fn with_traffic(scenario: &Scenario) -> Stage {
     stage
 }
 
-/// Ends it in order; nothing of any switch is left.
+/// Ends it normally; checks that nothing of any switch is left.
 pub fn tear_down(stage: Stage) {
     let switches = stage.switches.iter();
     let run_dirs: Vec<_> = switches
@@ -164,33 +164,33 @@ pub fn printed(command: &mut Command) -> String {
     text
 }
 
-/// Switches with hosts `h1` and `h2` that are namespaces with an ordinary kernel in them. Gone with the
-/// value: the fields go in this order.
+/// Switches with hosts `h1` and `h2`, which are namespaces with an ordinary kernel. Removed on drop: the fields are dropped
+/// in this order.
 pub struct Bench {
-    /// The one that `h1` hangs on.
+    /// Switch of `h1`.
     pub switch: SwitchProcess,
-    /// All others, if the scenario has any.
+    /// Other switches, if any.
     pub others: Vec<SwitchProcess>,
     _topology: Topology,
     names: Names,
     directory: Directory,
 }
 
-/// Removed with the value.
+/// A directory that is removed on drop.
 pub struct Directory(pub PathBuf);
 
 impl Bench {
-    /// One switch; waits until it forwards. `change` has the last word on its configuration.
+    /// Starts one switch; waits until it forwards. `change` modifies its configuration last.
     pub fn new(overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Self {
         Self::of("one-switch.toml", overrides, change)
     }
 
-    /// The switches of a scenario; waits until all forward.
+    /// Starts the switches of a scenario; waits until all forward.
     pub fn of(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Self {
         Self::prepared(file, overrides, |_| (), change)
     }
 
-    /// Like [`of`](Self::of), with `prepare` called before any switch starts; it may change the devices.
+    /// Like [`of`](Self::of); calls `prepare` before any switch starts, which may change the devices.
     pub fn prepared(
         file: &str,
         overrides: &[&str],
@@ -221,18 +221,18 @@ impl Bench {
         }
     }
 
-    /// A program inside a host or the switch; append arguments.
+    /// Returns a command inside a host or the switch; append arguments.
     pub fn command(&self, node: &str, program: &str) -> Command {
         inside(&self.names.namespace(node), Path::new(program))
     }
 
-    /// Runs a program inside a host or the switch and returns what it printed; it must succeed.
+    /// Runs a program inside a host or the switch and returns its output; it must succeed.
     pub fn output(&self, node: &str, words: &[&str]) -> String {
         let mut command = self.command(node, words[0]);
         printed(command.args(&words[1..]))
     }
 
-    /// Starts a program inside a host that goes on while the test does; killed with the value.
+    /// Starts a program inside a host; killed on drop.
     pub fn start(&self, node: &str, words: &[&str]) -> Process {
         let mut command = self.command(node, words[0]);
         command
@@ -247,43 +247,43 @@ impl Bench {
         .unwrap()
     }
 
-    /// The network namespace of a host or a switch.
+    /// Returns the network namespace of a host or a switch.
     pub fn namespace(&self, node: &str) -> String {
         self.names.namespace(node)
     }
 
-    /// A file in the bench's directory.
+    /// Returns the path of a file in the bench's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.0.join(name)
     }
 
-    /// `h1` gets 10.99.0.1, `h2` 10.99.0.2.
+    /// Gives `h1` 10.99.0.1, and `h2` 10.99.0.2.
     pub fn give_addresses(&self) {
         for (host, address) in [("h1", "10.99.0.1/24"), ("h2", "10.99.0.2/24")] {
             let device = self.host_device();
             self.output(host, &["ip", "address", "add", address, "dev", device]);
-            // A frame that XDP redirects with a half-finished checksum would be dropped by the receiver.
+            // The receiver would drop a frame redirected by XDP with an incomplete checksum.
             let features = self.output(host, &["ethtool", "-k", device]);
             assert!(features.contains("tx-checksumming: off"), "{features}");
         }
     }
 
-    /// The device of every host.
+    /// Device name in every host.
     pub fn host_device(&self) -> &str {
         self.names.host_device()
     }
 
-    /// Returns the switch's port that leads to `host`.
+    /// Returns the state of the switch's port to `host`.
     pub fn port(&self, host: &str) -> Port {
         switches::port(&self.switch, host)
     }
 
-    /// Returns the state of the lossless priority at the port that leads to `host`.
+    /// Returns the state of the lossless priority at the port to `host`.
     pub fn pfc(&self, host: &str) -> Pfc {
         switches::pfc(&self.switch, host)
     }
 
-    /// A sample of the first switch's metrics by its name and labels as they are written there.
+    /// Returns a sample of the first switch's metrics by its name and labels, as written there.
     pub fn metric(&self, series: &str) -> u64 {
         let text = self.output(
             "s1",
@@ -299,7 +299,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Frames from `host` that the switch dropped for `reason`.
+    /// Returns the number of frames from `host` dropped for `reason`.
     pub fn drops(&self, host: &str, reason: &str) -> u64 {
         self.port(host)
             .drops_total
@@ -308,7 +308,7 @@ impl Bench {
             .unwrap_or(0)
     }
 
-    /// Ends the switches in the ordinary way; they must leave nothing behind.
+    /// Ends the switches normally; checks that they leave nothing behind.
     pub fn end(mut self) {
         for switch in std::iter::once(&mut self.switch).chain(&mut self.others) {
             switches::end(switch);
@@ -317,7 +317,7 @@ impl Bench {
     }
 }
 
-/// Nothing is there or mounted at or below `run_dir`.
+/// Checks that nothing exists or is mounted at or below `run_dir`.
 pub fn assert_nothing_left(run_dir: &Path) {
     assert!(!run_dir.exists(), "{} is left behind", run_dir.display());
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
@@ -340,15 +340,14 @@ impl Drop for Directory {
     }
 }
 
-/// A test runner that gives up on a test sends SIGTERM: waits then fail, and clean up.
+/// A test runner that gives up sends SIGTERM: waits then fail, and clean up.
 fn clean_up_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| interrupt::catch().unwrap());
 }
 
-/// Python with what `python/requirements.txt` names. `None` if the Python Package Index was not
-/// reached: `what` is then reported as missing, as `cargo xtask setup` has done before. A tree that
-/// was not set up is an error.
+/// Returns Python with the packages of `python/requirements.txt`. `None` if the Python Package Index was not reached: `what`
+/// is then reported as missing, as in `cargo xtask setup`. Without a setup this is an error.
 pub fn python(what: &str) -> Option<PathBuf> {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python");
     if environment.join("not-reached").exists() {

@@ -1,4 +1,4 @@
-//! Metrics of a lab's switch for Prometheus.
+//! Prometheus metrics of a lab's switch.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,14 +15,14 @@ fn connect(namespace: &str) -> io::Result<TcpStream> {
     TcpStream::connect(METRICS_ADDRESS)
 }
 
-/// Makes the metrics of the switch in `namespace` reachable from here, until the process ends; at which
-/// address is the answer. Every connection is passed on to the switch's own listener.
+/// Makes the metrics of the switch in `namespace` reachable from here until the process ends; returns the address. Every
+/// connection is forwarded to the switch's listener.
 pub fn relay(namespace: String) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
-            // A switch that is gone ends the connection.
+            // If the switch has ended, the connection ends too.
             if let Ok(switch) = connect(&namespace) {
                 pass_on(client.try_clone().unwrap(), switch.try_clone().unwrap());
                 pass_on(switch, client);
@@ -39,11 +39,11 @@ fn pass_on(mut from: TcpStream, mut to: TcpStream) {
     });
 }
 
-/// One answer to `GET /metrics`.
+/// A response to `GET /metrics`.
 pub struct Metrics(String);
 
 impl Metrics {
-    /// Asks a switch, which listens in its own namespace.
+    /// Reads those of a switch, which listens in its namespace.
     pub fn of(stage: &Stage, switch: &str) -> Self {
         let mut stream = connect(&stage.names().namespace(switch)).unwrap();
         stream
@@ -54,7 +54,7 @@ impl Metrics {
         Self(text)
     }
 
-    /// A value of the lossless priority at `port`, if there is one.
+    /// Returns a value of the lossless priority at `port`, if present.
     pub fn lossless(&self, name: &str, port: &str, labels: &[(&str, &str)]) -> Option<u64> {
         let priority = LOSSLESS.to_string();
         let all = [("port", port), ("priority", &priority)];

@@ -5,18 +5,18 @@ use std::io;
 
 use nix::sched::{setns, CloneFlags};
 
-/// This thread in another network namespace, until dropped.
+/// Moves this thread to another network namespace until dropped.
 #[derive(Debug)]
 pub struct Visit {
     home: File,
 }
 
 impl Visit {
-    /// To the namespace of this name.
+    /// Enters the namespace with this name.
     ///
     /// # Errors
     ///
-    /// When it is not there.
+    /// It does not exist.
     pub fn to(namespace: &str) -> io::Result<Self> {
         let home = File::open("/proc/thread-self/ns/net")?;
         let there = File::open(format!("/run/netns/{namespace}"))?;

@@ -1,4 +1,4 @@
-//! Open vSwitch's userspace datapath in a namespace, with everything of it in one directory.
+//! Open vSwitch's userspace datapath in a namespace, with all its files in one directory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use weir_tests::{printed, until};
 
 const BRIDGE: &str = "br0";
 
-/// Killed with the value.
+/// A running instance; killed on drop.
 pub struct Ovs {
     namespace: String,
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub struct Ovs {
 }
 
 impl Ovs {
-    /// A bridge without ports.
+    /// Starts a bridge without ports.
     pub fn start(namespace: &str, directory: &Path) -> Self {
         std::fs::create_dir_all(directory).unwrap();
         let data = std::env::var("OVS_PKGDATADIR").unwrap_or("/usr/share/openvswitch".to_owned());
@@ -61,7 +61,7 @@ impl Ovs {
         ovs
     }
 
-    /// Adds a device as a port; it is up when this returns.
+    /// Adds a device as a port, and waits until it is up.
     pub fn add_port(
         &self,
         device: &str,

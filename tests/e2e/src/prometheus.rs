@@ -1,4 +1,4 @@
-//! A real Prometheus, and what it answers.
+//! Runs Prometheus and queries it.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use super::until;
 
 /// Interval of scrapes and of the evaluation of rules.
 const INTERVAL: &str = "1s";
-/// Maximum number of other ports tried when the free one was taken meanwhile.
+/// Maximum number of other ports tried if the free one has been taken.
 const START_ATTEMPTS: u32 = 5;
 
-/// A running Prometheus; gone with the value.
+/// A running Prometheus; removed on drop.
 pub struct Prometheus {
     address: SocketAddr,
     _process: Process,
@@ -24,12 +24,12 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Scrapes `targets`, each with its label `instance`, as job `weir`, and evaluates the rules of a file.
+    /// Scrapes `targets` as job `weir`, each with its label `instance`, and evaluates the rules of a file.
     pub fn start(targets: &[(String, SocketAddr)], rules: &Path) -> Self {
         Self::start_with(targets, rules, "")
     }
 
-    /// Starts it with further YAML `job` of the scrape, indented by four.
+    /// Starts it with additional YAML `job` for the scrape, indented by four.
     pub fn start_with(targets: &[(String, SocketAddr)], rules: &Path, job: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("prometheus.yml");
@@ -57,7 +57,7 @@ impl Prometheus {
         panic!("Prometheus does not start:\n{log}");
     }
 
-    /// The data of an answer of its API.
+    /// Returns the data of a response of its API.
     pub fn api(&self, path: &str) -> Value {
         let (status, body) =
             get(self.address, path).unwrap_or_else(|| panic!("Prometheus is gone: {path}"));
@@ -70,7 +70,7 @@ impl Prometheus {
         answer["data"].clone()
     }
 
-    /// The values that `expression` has now; infinite ones and those that are no number are none.
+    /// Returns the current finite values of `expression`.
     pub fn values(&self, expression: &str) -> Vec<f64> {
         let data = self.api(&format!("/api/v1/query?query={}", encoded(expression)));
         let samples = data["result"].as_array().unwrap();
@@ -117,8 +117,7 @@ fn run(directory: &Path, configuration: &Path, address: SocketAddr) -> Process {
     Process::start("prometheus", command, &directory.join("log")).unwrap()
 }
 
-/// Returns status and body; `None` without an answer. HTTP/1.0, so that the body comes in one
-/// piece.
+/// Returns status and body; `None` without a response. HTTP/1.0, so that the body is not chunked.
 fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: prometheus\r\n\r\n").ok()?;
@@ -129,7 +128,7 @@ fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     Some((status, body.to_owned()))
 }
 
-/// For the query of a URL.
+/// Encodes a URL's query.
 fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut out, byte| {
         if byte.is_ascii_alphanumeric() {

@@ -1,4 +1,4 @@
-//! Frames built by scapy, an implementation that is not ours.
+//! Frames built by scapy, an independent implementation.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -21,7 +21,7 @@ for line in sys.stdin:
     print('sent', flush=True)
 ";
 
-/// A scapy that sends from one host.
+/// A scapy process that sends from one host.
 pub struct Scapy {
     child: Child,
     input: ChildStdin,
@@ -29,9 +29,9 @@ pub struct Scapy {
 }
 
 impl Scapy {
-    /// Starts it and waits until it can send.
+    /// Starts it and waits until it is ready.
     pub fn start(bench: &Bench, host: &str) -> Self {
-        // The system's own Python is the one that has the package.
+        // The system's Python has the package.
         let mut child = bench
             .command(host, "/usr/bin/python3")
             .args(["-c", PROGRAM, bench.host_device()])
@@ -50,7 +50,7 @@ impl Scapy {
         scapy
     }
 
-    /// Sends the frame that a Python expression makes, `count` times; returns when they are out.
+    /// Sends the frame of a Python expression `count` times; returns when they have left.
     pub fn send(&mut self, count: u32, expression: &str) {
         writeln!(self.input, "{count} {expression}").unwrap();
         self.expect("sent");

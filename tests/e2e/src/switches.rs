@@ -1,4 +1,4 @@
-//! A switch of a test: its end and restart, its state, and `switchctl` for it.
+//! A test's switch: end, restart, state, and `switchctl`.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,14 +10,14 @@ use weir_lab::lab::switches::SwitchProcess;
 
 use super::{until, LOSSLESS};
 
-/// Ends it in order.
+/// Ends it normally.
 pub fn end(switch: &mut SwitchProcess) {
     switch
         .end_process()
         .unwrap_or_else(|error| panic!("{error:#}"));
 }
 
-/// Kills it, and waits until it is dead.
+/// Kills it, and waits for its end.
 pub fn kill(switch: &mut SwitchProcess) {
     switch.process().unwrap().signal(Signal::SIGKILL);
     until("it is dead", || switch.check().is_err().then_some(()));
@@ -29,7 +29,7 @@ pub fn start(switch: &mut SwitchProcess) {
     switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
 }
 
-/// Events of this kind that it still has, oldest first.
+/// Returns the events of this kind that it still has, oldest first.
 pub fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
     let page: EventPage = switch.get("/v1/events?after=0").unwrap();
     let events = page.events.into_iter();
@@ -50,7 +50,7 @@ pub fn pfc(switch: &SwitchProcess, name: &str) -> Pfc {
         .unwrap()
 }
 
-/// `switchctl` for the daemon at `socket`; append arguments.
+/// Returns a `switchctl` command for the daemon at `socket`; append arguments.
 pub fn switchctl(socket: &Path) -> Command {
     let mut command = Command::new(program("switchctl").unwrap());
     command.arg("--socket").arg(socket);

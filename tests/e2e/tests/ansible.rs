@@ -1,5 +1,5 @@
-//! The example of a playbook, at a running switch: with the commands that it has, in the order in which Ansible runs them. Ansible
-//! itself is not needed.
+//! The example playbook at a running switch: its commands in the order in which Ansible runs them. Ansible itself is not
+//! needed.
 
 use std::process::{Command, Output};
 
@@ -45,7 +45,7 @@ impl Switch<'_> {
         command.output().unwrap()
     }
 
-    /// Returns true if it would change something; exit status and JSON agree.
+    /// Returns true if it would change something; checks that exit status and JSON agree.
     fn would_change(&self, words: &[String]) -> bool {
         let output = self.run(words, true);
         let status = output.status.code().unwrap();
@@ -76,13 +76,13 @@ fn a_playbook_changes_once_what_is_not_so_yet() {
         wanted.push(words(command));
     }
     let save = ["config", "save"].map(str::to_owned).to_vec();
-    // The playbook's own conditions are those of this test.
+    // The playbook's conditions are those of this test.
     let tasks = play["tasks"].to_string();
     for condition in ["rc == 7", "rc not in [0, 7]", "'config', 'save', '--check'"] {
         assert!(tasks.contains(condition), "{condition}: {tasks}");
     }
     for command in &wanted {
-        // Nothing is changed by asking.
+        // Asking changes nothing.
         assert!(
             switch.would_change(command) && switch.would_change(command),
             "{command:?}"

@@ -1,4 +1,4 @@
-//! `switchctl audit` on a ring under load: at any moment every frame and every chunk of packet memory is accounted for.
+//! `switchctl audit` on a ring under load: at any time every frame and every chunk of packet memory is accounted for.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::switches::switchctl;
 use weir_tests::{scenario, tear_down, until, with_traffic};
 
-/// For each of the four switches, while it forwards.
+/// Number for each of the four switches, while it forwards.
 const AUDITS: usize = 100;
-/// Final number of frames from its neighbours that each switch has received.
+/// Minimum number of frames from neighbours received by each switch in the end.
 const FRAMES_MIN: u64 = 2_000;
 
 fn audit(switch: &SwitchProcess) -> Audit {
@@ -27,7 +27,7 @@ fn sum(audit: &Audit, of: fn(&weir_api::audit::PortAudit) -> u64) -> u64 {
     audit.ports.iter().map(of).sum()
 }
 
-/// Returns the command's output, without errors.
+/// Returns the output of a command that must succeed.
 fn shown(socket: &Path, words: &[&str]) -> String {
     let output = switchctl(socket).args(words).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -1,11 +1,10 @@
-//! Every command of the book and of the README runs, or has a reason against it.
+//! Every command of the book and of the README runs, or has a reason for not running.
 //!
-//! A block of commands is fenced as `sh`, or as `console` where the book shows what they print. The
-//! commands of a page run in their order in one shell: at an empty desk with a copy of the
-//! repository's files, or, with `on=ring` and `on=level-ring`, on the machine of a switch of a ring
-//! with traffic. `tests/e2e/src/book/block.rs` has all words that may stand behind the language.
-//! Commands of cargo are only parsed, and so are those of blocks with `parsed`. Those, and the ones
-//! with `no-run`, are in `tests/e2e/src/book/not-run.txt`, one a line.
+//! A block of commands is fenced as `sh`, or as `console` if the book shows their output. The commands of a page run in
+//! order in one shell: at an empty desk with a copy of the repository's files, or, with `on=ring` and `on=level-ring`, on
+//! the machine of a switch in a ring with traffic. `tests/e2e/src/book/block.rs` lists all words permitted after the
+//! language. Commands of cargo are only parsed, and so are those of blocks with `parsed`. Those, and the ones with `no-run`,
+//! are listed in `tests/e2e/src/book/not-run.txt`, one per line.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ use weir_tests::{keep_off_the_express_path, scenario, until};
 
 const NOT_RUN: &str = include_str!("../src/book/not-run.txt");
 
-/// Part of the pages, in a test of its own.
+/// These pages have a separate test.
 fn is_of_the_guide(path: &str) -> bool {
     path.starts_with("docs/src/guide/")
 }
@@ -65,8 +64,7 @@ fn commands_that_do_not_run_are_those_of_the_list() {
     assert_listed(|line| !line.contains(&parsed), &found);
 }
 
-/// The sandbox empties the temporary directory: in a checkout there, its programs would find no
-/// script.
+/// The sandbox empties the temporary directory: programs of a checkout there would find no script.
 #[test]
 fn a_checkout_below_the_temporary_directory_is_still_there() {
     for place in ["/tmp", "/run"] {
@@ -88,7 +86,7 @@ fn ring(file: &str, overrides: &[&str]) -> Stage {
     let mut all = vec!["duration=600s", "link-defaults.rate=25Mbit"];
     all.extend(overrides);
     let scenario = scenario(file, &all);
-    // As the book shows it.
+    // As shown in the book.
     let stage = Stage::set_up_with(&scenario, false, keep_off_the_express_path);
     let stage = stage.and_then(|mut stage| {
         stage.start_hosts(&scenario)?;
@@ -97,7 +95,7 @@ fn ring(file: &str, overrides: &[&str]) -> Stage {
     stage.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// Runs every meant page, by its path, so that one run reports all errors.
+/// Runs every selected page, by path, so that one run reports all errors.
 fn run_all(place: Place, stage: Option<&Stage>, is_meant: fn(&str) -> bool) {
     let mut problems = Vec::new();
     let mut parsed = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Every page of the book is in its summary, and everything that a page points to is there. No mdBook is needed.
+//! Every page of the book is in its summary, and every link has a target. Does not need mdBook.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -63,8 +63,8 @@ fn every_case_of_sonics_that_has_passed_names_its_test() {
     assert!(passed > 30, "{passed}");
 }
 
-/// Checks that the cells under the `heading` of a column in the book's `page` name existing files
-/// and tests, in every row whose cells are `meant`. Returns the number of such rows.
+/// Checks that the cells in the column `heading` of the book's `page` name existing files and tests, in every row selected
+/// by `meant`. Returns the number of such rows.
 fn rows_with_tests(page: &str, heading: &str, meant: impl Fn(&[&str]) -> bool) -> usize {
     let path = repository().join(BOOK).join(page);
     let text = std::fs::read_to_string(path).unwrap();
@@ -131,9 +131,11 @@ fn every_picture_is_shown_somewhere() {
     assert!(pictures.is_empty(), "on no page: {pictures:?}");
 }
 
+/// Checks a link.
+///
 /// # Errors
 ///
-/// The error of a link.
+/// The link is broken.
 fn look(pages: &[Page], page: &Page, link: &str) -> Result<(), String> {
     if link.contains("://") {
         return Ok(());

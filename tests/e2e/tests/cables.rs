@@ -1,5 +1,4 @@
-//! Headroom by the length of cables, with real frames: its use by a port, and the report of a round
-//! trip that needs more.
+//! Headroom by cable length with real frames: its use at a port, and the report of a longer round trip.
 
 use std::process::Output;
 
@@ -56,7 +55,7 @@ fn a_port_takes_what_follows_from_its_cable_and_not_a_frame_more() {
         let room = port.cable_line().unwrap();
         let room = room.room(config.dataplane.frames().charging());
         assert_eq!(room.headroom, Bytes::new(headroom));
-        // Scapy obeys no pause.
+        // Scapy ignores pauses.
         let fit = (XOFF + headroom) / FRAME;
         const TOO_MANY: u64 = 20;
         let mut host = Scapy::start(&bench, name);
@@ -70,7 +69,7 @@ fn a_port_takes_what_follows_from_its_cable_and_not_a_frame_more() {
         assert!(pfc.pausing);
         headrooms.push(headroom);
     }
-    // 150 ms of 10 Mbit/s, in frames that waste most.
+    // 150 ms of 10 Mbit/s, in frames that waste the most.
     let [long, short] = headrooms[..] else {
         panic!()
     };
@@ -81,7 +80,7 @@ fn a_port_takes_what_follows_from_its_cable_and_not_a_frame_more() {
 }
 
 #[test]
-fn a_round_trip_that_needs_more_is_told_until_it_does_not() {
+fn a_round_trip_that_needs_more_is_reported_while_it_does() {
     let bench = Bench::of(SCENARIO, &[], |_| ());
     let measured = until("the neighbor answers", || {
         cable(&bench, "s2").round_trip_nanos
@@ -94,7 +93,7 @@ fn a_round_trip_that_needs_more_is_told_until_it_does_not() {
         "hosts answer no echo"
     );
 
-    // As a cable of tens of thousands of kilometres would. The answer has to come before the next question, a second later.
+    // Like a cable of tens of thousands of kilometres. The answer must arrive before the next request, a second later.
     let delay = ["impair", "delay", "s2", "600ms", "--for", "10min"];
     assert!(told(&bench, &delay).status.success());
     let exceeded = until("it needs too much", || {

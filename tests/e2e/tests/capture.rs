@@ -1,5 +1,4 @@
-//! `switchctl capture` on real switches, with tshark as the reader: what a port receives and sends, and what
-//! became of it.
+//! `switchctl capture` on real switches, read by tshark: frames received and sent at a port, and their fate.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,7 +12,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
 use weir_tests::{run_as_expected_and, scenario, until, Bench, PATIENCE};
 
-/// A pause of 65535 quanta holds for 3.4 s at this rate.
+/// A pause of 65535 quanta lasts 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";
 /// More than xoff (60 KiB) and less than headroom.
 const FRAMES: u32 = 100;
@@ -48,7 +47,7 @@ impl Capturing {
         kill(Pid::from_raw(self.0.id() as i32), signal).unwrap();
     }
 
-    /// Waits until it ends by itself with success; returns its standard error.
+    /// Waits for its successful end; returns its standard error.
     fn end(mut self) -> String {
         let status = wait_for(PATIENCE, || Ok(self.0.try_wait()?)).unwrap();
         // Its output ends with it.
@@ -115,8 +114,7 @@ fn count(file: &Path, port: &str, words: &str) -> u64 {
     tshark(file, &filter, &["frame.number"]).len() as u64
 }
 
-/// A veth's driver supports the request, and has no clock: such a port works like any other,
-/// without hardware times in its captures.
+/// A veth's driver accepts the request but has no clock: the port works normally, without hardware times in its captures.
 #[test]
 fn a_port_asks_its_device_when_frames_came_in() {
     let bench = Bench::new(&[], |config| {
@@ -224,7 +222,7 @@ fn what_a_switch_does_with_frames_stands_in_the_capture() {
     assert!(count(&file, "h1", "egress paused") > 0);
     assert!(count(&file, "h1", "past xoff") > 0);
 
-    // A frame is shown as it came, and marked as it left.
+    // A frame is shown as it arrived, and marked as it left.
     let marked = count(&file, "h1", "marked CE");
     assert!(marked > 0);
     let sent_marked = tshark(
@@ -249,7 +247,7 @@ fn what_a_switch_does_with_frames_stands_in_the_capture() {
         "{received:?}"
     );
 
-    // The figures at the end, and times between the beginning and now.
+    // The final figures, and times between the start and now.
     let capinfos = Command::new("capinfos")
         .arg("-M")
         .arg(&file)
@@ -305,13 +303,13 @@ fn a_capture_is_piped_live_and_ends_with_its_reader_or_its_client() {
     });
     capturing.end();
 
-    // One that dies without a word, while nothing comes.
+    // One that dies silently, without traffic.
     let silent = Capturing::start(&socket, &["h1"], Stdio::null());
     until_captures(&bench, 1);
     silent.signal(Signal::SIGKILL);
     until_captures(&bench, 0);
 
-    // More than there may be are refused; a bound ends one.
+    // Captures beyond the limit are refused; a bound ends one.
     let several: Vec<Capturing> = (0..4)
         .map(|_| Capturing::start(&socket, &["h1"], Stdio::null()))
         .collect();

@@ -1,9 +1,9 @@
-//! Ordinary kernels talk through the switch: ARP, ICMP, TCP and UDP.
+//! Ordinary kernels communicate through the switch: ARP, ICMP, TCP and UDP.
 
 use weir_tests::iperf::received_bytes;
 use weir_tests::{until, Bench};
 
-/// A learning switch between two hosts with IP addresses.
+/// Creates a learning switch between two hosts with IP addresses.
 fn bench() -> Bench {
     let bench = Bench::new(&[], |config| {
         config.forwarding.learning = true;

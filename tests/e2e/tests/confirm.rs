@@ -1,5 +1,5 @@
-//! `reload --confirm` between random configurations: beside traffic it loses nothing, and whoever kills the switch in the midst of it
-//! finds one of the two.
+//! `reload --confirm` between random configurations: it loses no frame, and a switch killed in the middle of it starts with
+//! one of the two.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -18,7 +18,7 @@ use weir_sim::random::Random;
 use weir_tests::faults::Scene;
 use weir_tests::{switches, until, PATIENT_DETECTION};
 
-/// For each of the four switches.
+/// Number for each of the four switches.
 const PAIRS: u64 = 10;
 const KILLS: u64 = 2 * STEPS.len() as u64;
 const ANSWER_LIMIT: StdDuration = StdDuration::from_secs(60);
@@ -26,7 +26,7 @@ const ANSWER_LIMIT: StdDuration = StdDuration::from_secs(60);
 const SOON_SECONDS: f64 = 0.05;
 const LATE_SECONDS: f64 = 3600.0;
 
-/// Different each time; `SEED` repeats the one that a failure names.
+/// Different each time; `SEED` repeats that of a failure.
 fn random() -> Random {
     let given = std::env::var("SEED").ok();
     let seed = given.map_or_else(
@@ -52,7 +52,7 @@ fn drawn(config: &DaemonConfig, random: &mut Random) -> DaemonConfig {
         }
     }
     config.deadlock.policy = [Policy::Off, Policy::Breaker, Policy::Auto][random.below(3) as usize];
-    // No queue is suspected because this machine stands still.
+    // No queue is suspected because this machine stalls.
     config.deadlock.detect = millis(random, 20_000, 30_000);
     config.deadlock.clcm_interval = millis(random, 15, 40);
     config.deadlock.release = millis(random, 30, 60);
@@ -64,7 +64,7 @@ fn drawn(config: &DaemonConfig, random: &mut Random) -> DaemonConfig {
     config
 }
 
-/// Room for the highest thresholds, whatever the switch begins with.
+/// Reserves room for the highest thresholds, whatever the switch starts with.
 fn spare(config: &mut DaemonConfig) {
     config.dataplane.spare_buffers = Bytes::new(1 << 20);
 }
@@ -158,8 +158,7 @@ const STEPS: [Step; 9] = [
     Step::RolledBack,
 ];
 
-/// Sends a request without waiting for the answer, which may never come: the switch is killed
-/// somewhere in it.
+/// Sends a request without waiting for the answer, which may never arrive: the switch is killed during it.
 fn ask_and_kill(
     switch: &mut SwitchProcess,
     random: &mut Random,
@@ -173,8 +172,7 @@ fn ask_and_kill(
     asking.join().unwrap();
 }
 
-/// Rolls back to the configuration before the one in force; fails if the switch is killed
-/// meanwhile.
+/// Rolls back to the previous configuration; fails if the switch is killed meanwhile.
 fn roll_back(socket: &Path) {
     let mut command = switches::switchctl(socket);
     let _ = command.args(["config", "rollback"]).output().unwrap();
@@ -247,7 +245,7 @@ fn a_switch_that_is_killed_in_a_change_has_one_of_the_two() {
             "{step:?}: in force is neither of the two:\n{}",
             now.to_toml()
         );
-        // The state in force matches the file, and the next change finds nothing half done.
+        // The active state matches the file, and the next change finds nothing half done.
         assert_eq!(now.to_toml(), file, "{step:?}");
     }
     scene.wait_for_all(20);

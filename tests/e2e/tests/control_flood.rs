@@ -1,5 +1,5 @@
-//! Cost of a flood of control frames: CPU time of the dataplane, and no lossless frame of others.
-//! Each run prints its measurements, which are on the book's page on threats.
+//! Cost of a flood of control frames: CPU time of the dataplane, and no loss of lossless frames. Each run prints its
+//! measurements, which are in the book's page on threats.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,9 +14,9 @@ use weir_tests::{cpu, until, PATIENT_DETECTION};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
 const FLOODER: &str = "h3";
-/// Frames that each flow has to move before a measurement, about a third of a second's worth.
+/// Frames that each flow must deliver before a measurement, for about a third of a second.
 const FRAMES: u64 = 1_000;
-/// Control frames per second, of each kind, in the runs that have a limit.
+/// Control frames per second of each kind in the runs with a limit.
 const LIMIT: u32 = 1_000;
 /// Minimum drops of each kind in those runs: more than several seconds' worth of the limit.
 const DROPPED: u64 = 10_000;
@@ -30,15 +30,15 @@ while True:
     out.send(frame)
 ";
 
-/// Kinds of control frames, whole except for their padding, and the class that XDP gives them.
+/// Kinds of control frames, complete except for padding, and their class in XDP.
 const KINDS: [(&str, &str, &str); 3] = [
-    // Priority 3 may go on.
+    // A resume of priority 3.
     (
         "PFC",
         "mac_control",
         "0180c2000001 025700000003 8808 0101 0008",
     ),
-    // One hop, an identifier that nobody has given out.
+    // One hop with an identifier that no switch has.
     (
         "CLCM",
         "clcm",
@@ -51,14 +51,14 @@ const KINDS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Measurements of the switch while the hosts moved their frames.
+/// Measurements of the switch while the hosts sent their frames.
 #[derive(Debug)]
 struct Figures {
-    /// Of one CPU, by the dataplane's thread.
+    /// Use of one CPU by the dataplane's thread.
     cpu: f64,
-    /// Control frames per second, as XDP saw them.
+    /// Control frames per second, as seen by XDP.
     flood: f64,
-    /// Lossless frames per second that arrived.
+    /// Lossless frames received per second.
     data: f64,
 }
 
@@ -117,8 +117,7 @@ fn floods_cost_no_lossless_frame(limit: Option<u32>) {
         config.control_frames.pause_rate = limit;
         config.control_frames.message_rate = limit;
         for port in &mut config.ports {
-            // Control frames of a host are always dropped: this flooder counts as a neighbour
-            // switch.
+            // Control frames of a host are always dropped: this flooder counts as a neighbour switch.
             if port.name == FLOODER {
                 port.role = PortRole::Fabric;
             }
@@ -164,7 +163,7 @@ fn floods_within_a_limit_cost_no_lossless_frame() {
     floods_cost_no_lossless_frame(Some(LIMIT));
 }
 
-/// Effect of the limit: without it all frames are read.
+/// Control for the limit: without it all frames are read.
 #[test]
 fn floods_without_a_limit_cost_no_lossless_frame() {
     floods_cost_no_lossless_frame(None);

@@ -9,14 +9,14 @@ use weir_tests::faults::Scene;
 use weir_tests::{inline_scenario, switches, until, LOSSLESS};
 
 const STOPS: usize = 4;
-/// A stopped switch is sent many times more than its ring has slots.
+/// Enough to send a stopped switch many times the size of its ring.
 const STOP: Duration = Duration::from_secs(2);
 /// Hosts, in pairs for each flow: the sender at s1, the receiver at s2.
 const PAID: usize = 0;
 const PAUSED: usize = 2;
 const LOSSY: usize = 4;
 
-/// Two switches in a row. Each class has a flow from a host at s1 to one at s2.
+/// Builds two switches in a row. Each class has a flow from a host at s1 to one at s2.
 fn chain(rates: [&str; 3]) -> Scene {
     let mut text = String::from(
         r#"
@@ -74,7 +74,7 @@ rate = "{rate}"
     Scene::of(inline_scenario("chain.toml", &text), keep_few_at_hosts)
 }
 
-/// Hosts of the lab use no credits: their frames have the ring of an edge port.
+/// Hosts of the lab use no credits: the ring of an edge port holds their frames.
 fn keep_few_at_hosts(config: &mut DaemonConfig) {
     let edges = config.ports.iter_mut();
     for port in edges.filter(|port| port.role == PortRole::Edge) {
@@ -95,7 +95,7 @@ fn credits(scene: &Scene, switch: usize, port: &str) -> Credits {
     all.find(|credits| credits.port == port).unwrap()
 }
 
-/// All credits of the link are there again, in both directions.
+/// Checks that all credits of the link are back, in both directions.
 fn assert_no_leak(scene: &Scene) {
     for (switch, port) in [(0, "s2"), (1, "s1")] {
         until("all credits are back", || {
@@ -107,7 +107,7 @@ fn assert_no_leak(scene: &Scene) {
     }
 }
 
-/// Frames of one flow that did not arrive, after all that did were in order.
+/// Returns the number of lost frames of each flow; all that arrived must be in order.
 fn lost(scene: &mut Scene) -> [u64; 3] {
     let reports = scene.reports();
     [PAID, PAUSED, LOSSY].map(|from| {
@@ -150,7 +150,7 @@ fn a_stopped_switch_loses_no_frame_of_a_class_with_credits() {
     scene.end();
 }
 
-/// Hosts of the lab know no credits: PFC holds their class. The link between the switches has credits.
+/// Hosts of the lab do not support credits: PFC holds their class. The link between the switches has credits.
 #[test]
 fn hosts_without_credits_are_paused() {
     let mut scene = chain(["180Mbit", "1Mbit", "1Mbit"]);
@@ -165,7 +165,7 @@ fn hosts_without_credits_are_paused() {
     }
     for _ in 0..3 {
         until("the sender is paused", || {
-            // It holds for a moment.
+            // The pause lasts only briefly.
             let pause = format!("pfc {LOSSLESS} {}", u16::MAX);
             scene.stage.hosts[PAID + 1].tell(&pause).unwrap();
             let paused = scene.snapshot(PAID).paused;
@@ -178,7 +178,7 @@ fn hosts_without_credits_are_paused() {
     scene.end();
 }
 
-/// A killed switch loses what it had. Credits of its earlier life are worth nothing, and its neighbour goes on.
+/// A killed switch loses its content. Earlier credits are void, and its neighbour proceeds.
 #[test]
 fn a_killed_switch_gives_credits_again() {
     let mut scene = chain(["80Mbit", "1Mbit", "1Mbit"]);
@@ -188,7 +188,7 @@ fn a_killed_switch_gives_credits_again() {
         switches::start(scene.switch(killed));
         scene.wait_for_more(PAID + 1, 2_000);
     }
-    // What was lost was lost with the killed switches: from here on nothing is.
+    // Frames were lost with the killed switches; from here on none is.
     scene.start_hosts();
     scene.wait_for_more(PAID + 1, 2_000);
     stop(&mut scene, 1);

@@ -1,4 +1,4 @@
-//! Devices that lose frames: they are refused with the reason and the remedy, or what they lose is counted.
+//! Devices that lose frames: they are refused with the reason and the remedy, or their losses are counted.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use weir_tests::namespace::Visit;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, Bench, PATIENCE};
 
-/// Two veth pairs whose first ends are ports.
+/// Two veth pairs; the first end of each is a port.
 const PAIRS: &str = "ip link set lo up
 for n in 1 2; do
     ip link add p$n type veth peer name q$n
@@ -48,7 +48,7 @@ impl Place {
         inside(&self.namespace, program)
     }
 
-    /// Runs commands of a shell, all of which must succeed.
+    /// Runs shell commands that must all succeed.
     fn does(&self, commands: &str) {
         let mut shell = self.command(Path::new("sh"));
         printed(shell.args(["-e", "-c", commands]));
@@ -77,7 +77,7 @@ impl Place {
         command
     }
 
-    /// Returns the exit of a daemon that does not start.
+    /// Returns exit status and output of a daemon that does not start.
     fn refused(&self, file: &Path) -> (i32, String) {
         let output = self.daemon(file).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -156,8 +156,7 @@ impl Switch {
     }
 }
 
-/// Each with commands that make it, the device, whether a class is lossless, and parts of the
-/// message.
+/// Each with commands that create it, the device, true if a class is lossless, and parts of the message.
 const REFUSED: [(&str, &str, bool, [&str; 2]); 6] = [
     (
         "",
@@ -250,7 +249,7 @@ fn a_second_switch_names_the_first_and_its_process_at_once() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // The first one has lost nothing by it.
+    // The first one has lost nothing.
     assert_eq!(first.ask("status")["health"]["verdict"], "ok");
     first.end();
 }
@@ -298,8 +297,7 @@ fn a_device_that_goes_into_a_bridge_is_reported_and_is_not_gone() {
     switch.end();
 }
 
-/// A tunnel counts its frames, until its route is removed: then it drops all, without an error to
-/// the sender.
+/// A tunnel counts its frames until its route is removed: then it drops all, without an error to the sender.
 #[test]
 fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     let place = Place::new("missing");
@@ -311,7 +309,7 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
          bridge fdb append 00:00:00:00:00:00 dev v0 dst 10.77.0.9",
     );
     let switch = place.start("s1", &place.file("s1", &["p1", "v0"], ""));
-    // Broadcasts, which learning floods.
+    // Broadcasts, which a learning switch floods.
     let send = |count: u32| {
         place.does(&format!(
             "ip addr replace 10.78.0.1/24 brd 10.78.0.255 dev q1; ping -q -b -c {count} -i 0.01 -W 1 10.78.0.255 > /dev/null 2>&1 || true"
@@ -326,8 +324,9 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     until("the tunnel has sent them", || {
         (port("v0")["tx_frames_total"].as_u64()? >= 100).then_some(())
     });
-    // Time for two of the comparisons, a second apart, which then trust the device's count. Nothing shows that.
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    until("its count is compared", || {
+        port("v0")["compares_sent"].as_bool()?.then_some(())
+    });
     let lost = |port: &Value| {
         port["kernel_losses"]["tx_missing_total"]
             .as_u64()
@@ -335,7 +334,7 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     };
     assert_eq!(lost(&port("v0")), 0);
     let sent = || port("v0")["tx_frames_total"].as_u64().unwrap();
-    // A frame of a host's kernel may leave while the route goes.
+    // A host kernel's own frame may leave while the route is removed.
     let before = sent();
     place.does("bridge fdb del 00:00:00:00:00:00 dev v0 dst 10.77.0.9");
     let behind = sent();
@@ -354,7 +353,7 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     switch.end();
 }
 
-/// Hosts as `ip link` makes them leave their checksums to the device.
+/// Hosts made by `ip link` leave checksums to the device.
 #[test]
 fn hosts_that_leave_checksums_open_have_tcp() {
     let bench = Bench::new(&[], weir_tests::keep_off_the_express_path);
@@ -365,7 +364,7 @@ fn hosts_that_leave_checksums_open_have_tcp() {
         assert!(features.contains("tx-checksumming: on"), "{features}");
         bench.output(host, &["ip", "address", "add", address, "dev", device]);
     }
-    // Nothing is flooded here, so that nobody can ask.
+    // Nothing is flooded here, so ARP is impossible.
     for (host, other, mac) in [
         ("h1", "10.99.0.2", "02:57:00:00:00:02"),
         ("h2", "10.99.0.1", "02:57:00:00:00:01"),

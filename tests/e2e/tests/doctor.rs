@@ -1,4 +1,4 @@
-//! `switchctl doctor` on wrong set-ups: each is named, and what it says is done to the letter mends it.
+//! `switchctl doctor` on wrong set-ups: each is identified, and its remedy works literally.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,8 +13,7 @@ use weir_lab::lab::process::{inside, program};
 use weir_tests::scapy::Scapy;
 use weir_tests::{printed, until, Bench};
 
-/// A veth with the settings that a switch needs: `left` is the port, `right` a neighbour in the
-/// same namespace.
+/// A veth with the settings that a switch needs: `left` is the port, `right` a neighbour in the same namespace.
 const GOOD: &str = "ip link set lo up
 ip link add left numrxqueues 4 numtxqueues 4 type veth peer name right numrxqueues 4 numtxqueues 4
 ethtool -L left rx 1 tx 1
@@ -22,7 +21,7 @@ ethtool -L right rx 1 tx 1
 ethtool -K right tx off txvlan off
 ip link set left up
 ip link set right up";
-/// A program that is not the switch's.
+/// An XDP program that does not belong to the switch.
 const FOREIGN: &str = "__attribute__((section(\"xdp\"), used)) int other(void *ctx) { return 2; }
 char words[] __attribute__((section(\"license\"), used)) = \"GPL\";";
 
@@ -62,7 +61,7 @@ impl Place {
         inside(&self.namespace, program)
     }
 
-    /// Runs commands of a shell, all of which must succeed.
+    /// Runs shell commands that must all succeed.
     fn does(&self, commands: &str) {
         let mut shell = self.program(Path::new("sh"));
         printed(shell.args(["-e", "-c", commands]));
@@ -115,8 +114,7 @@ fn problems(findings: &[Value]) -> Vec<&Value> {
         .collect()
 }
 
-/// A wrong set-up: its name, the file's `[dataplane]` and port, the change of the veth, and the
-/// check that finds it.
+/// A wrong set-up: its name, the file's `[dataplane]` and port, the change of the veth, and the check that detects it.
 type Wrong = (
     &'static str,
     &'static str,
@@ -125,7 +123,7 @@ type Wrong = (
     &'static str,
 );
 
-/// A class with less headroom than the measured need of a host.
+/// A class with less headroom than a host's measured need.
 const SHORT: &str =
     "overshoot = \"64KiB\"\nround-trip = \"10us\"\n[[class]]\nname = \"lossless\"\npriority = 3\n\
     mode = \"pfc\"\nxoff = \"64KiB\"\nxon = \"32KiB\"\nheadroom = \"16KiB\"";
@@ -165,7 +163,7 @@ const WRONG: [Wrong; 13] = [
 ];
 
 #[test]
-fn each_wrong_set_up_is_named_and_what_is_said_mends_it() {
+fn each_wrong_set_up_is_named_and_its_remedy_works() {
     for (name, dataplane, port, make_wrong, check) in WRONG {
         let place = Place::new(name, dataplane, port);
         place.does(make_wrong);
@@ -202,14 +200,14 @@ fn is_mended(place: &Place, name: &str, check: &str) {
     let (output, findings) = place.doctor();
     assert_eq!(output.status.code(), Some(0), "{name}: {findings:#?}");
     let line = findings.iter().find(|it| it["check"] == check);
-    // A file without a CPU has nothing to report. The best that a tunnel and a veth can do is a note.
+    // A file without a CPU has nothing to report. The best result for a tunnel and a veth is a note.
     let is_best = name == "vxlan" || check == "zero-copy";
     let is_good = |line: &Value| line["grade"] == "ok" || (is_best && line["grade"] == "note");
     assert!(line.is_none_or(is_good), "{name}: {line:#?}");
 }
 
 #[test]
-fn a_switch_that_runs_is_sound_and_its_report_tells_all() {
+fn a_running_switch_is_sound_and_its_report_is_complete() {
     let bench = Bench::new(&[], |_| ());
     let report = bench.file("report.json");
     let socket = bench.switch.config.api_socket.display().to_string();
@@ -224,7 +222,7 @@ fn a_switch_that_runs_is_sound_and_its_report_tells_all() {
 }
 
 #[test]
-fn the_daemon_logs_what_is_wrong_and_what_mends_it() {
+fn the_daemon_logs_problems_and_remedies() {
     let place = Place::new("log", "", "");
     place.does("ethtool -K right txvlan on");
     let mut daemon = place.program(&program("weir-switchd").unwrap());
@@ -251,7 +249,7 @@ fn a_file_that_is_not_there_is_refused() {
     assert_eq!(command.output().unwrap().status.code(), Some(2));
 }
 
-/// h2 pauses, and h1 does not obey the switch's pauses.
+/// h2 pauses, and h1 ignores the switch's pauses.
 #[test]
 fn a_host_that_sends_on_after_xoff_is_named_with_its_figures() {
     const PAUSE: &str = "bytes.fromhex('0180c2000001025700000002' '8808' '0101' '0008' '000000000000ffff') + bytes(40)";

@@ -1,5 +1,5 @@
-//! `switchctl doctor --loop` over a veth with a reflector at the other end: a good one, and some that do each thing wrong that a
-//! NIC can do.
+//! `switchctl doctor --loop` over a veth with a reflector at the other end: a good one, and some with each possible fault of
+//! a NIC.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use weir_lab::lab::process::{inside, program};
 use weir_tests::{printed, until, Bench};
 
-/// `left` is tried; `right` reflects, in another namespace.
+/// `left` is tested; `right` reflects, in another namespace.
 const LINKS: &str = "ip link set lo up
 ip link add left numrxqueues 4 numtxqueues 4 type veth peer name right netns FAR numrxqueues 4 numtxqueues 4
 ethtool -L left rx QUEUES tx QUEUES
@@ -60,7 +60,7 @@ impl Place {
         place
     }
 
-    /// Starts the other end, and waits until it is ready.
+    /// Starts the reflector, and waits until it is ready.
     fn reflector(&self, fault: Option<&str>) -> Reflector {
         let mut command = inside(&self.far, &program("weir-endpoint").unwrap());
         command.args(["reflect", "right"]);
@@ -87,8 +87,7 @@ impl Place {
         (output, findings)
     }
 
-    /// Checks that no program is left at either end, and no socket listens to all addresses any
-    /// more.
+    /// Checks that no program is left at either end, and no socket listens to all addresses.
     fn is_clean(&self) {
         for (namespace, device) in [(&self.near, "left"), (&self.far, "right")] {
             let mut command = inside(namespace, Path::new("ip"));
@@ -108,7 +107,7 @@ impl Drop for Place {
     }
 }
 
-/// The other end. Killed on drop.
+/// The reflector. Killed on drop.
 struct Reflector {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -219,7 +218,7 @@ fn each_fault_of_a_neighbour_is_named_with_a_remedy() {
 }
 
 #[test]
-fn it_ends_when_nobody_reflects_or_somebody_interrupts() {
+fn it_ends_without_a_reflector_and_on_interruption() {
     let place = Place::new("ends", "", 1500, 1);
     let (output, findings) = place.findings(&[]);
     assert_eq!(output.status.code(), Some(1));
@@ -230,7 +229,7 @@ fn it_ends_when_nobody_reflects_or_somebody_interrupts() {
         .contains("nobody reflects"));
     place.is_clean();
 
-    // All is lost, which takes as long as it may.
+    // All frames are lost, which takes the maximum time.
     let reflector = place.reflector(Some("lose-back=1"));
     let (_, findings) = place.findings(&["--time", "500ms"]);
     assert!(of_loop(&findings)[0]["found"]

@@ -1,5 +1,5 @@
-//! Profiles of marking with real frames: a curve that is set while the switch runs marks what comes next, in order and without
-//! loss, and stays over a restart and a reload until the file has another one.
+//! ECN profiles with real frames: a curve set at run time marks later frames, in order and without loss, and survives a
+//! restart and a reload until the file has another one.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -11,10 +11,10 @@ use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
 use weir_tests::{until, Bench};
 
-/// A pause of 65535 quanta holds for 3.4 s at this rate.
+/// A pause of 65535 quanta lasts 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";
 const FRAMES: usize = 20;
-/// The first UDP port: a frame's number is added.
+/// First UDP port, to which a frame's number is added.
 const FIRST: usize = 5_000;
 const PFC: &str = "Ether(src='02:57:00:00:00:02', dst='01:80:c2:00:00:01')\
     / MACControlClassBasedFlowControl(c3_enabled=1, c3_pause_time=QUANTA)";
@@ -82,8 +82,8 @@ struct Hosts {
     receiver: Receiver,
 }
 
-/// Frames that wait behind a pause of `h2`, as they arrive once it releases them: all of them, in
-/// order. Returns the numbers of the marked ones. The last is of a transport that knows no ECN.
+/// Sends frames that wait behind a pause of `h2`, and arrive together in order. Returns the numbers of the marked ones. The
+/// last has a transport without ECN.
 fn marked(bench: &Bench, hosts: &mut Hosts) -> Vec<usize> {
     let pause = |quanta: u16| PFC.replace("QUANTA", &quanta.to_string());
     until("the queue is held", || {
@@ -168,7 +168,7 @@ fn a_curve_set_at_run_time_marks_what_comes_next_and_stays() {
         &["ecn", "set", NAME, "--kmin", "10kB", "--kmax", "10kB"],
     );
     assert_eq!(set["kmax_bytes"], 10_000);
-    // Frames have 1446 B, and seven of them are the first that are more; the last one must not be marked.
+    // Frames have 1446 B, and the first seven are below the threshold; the last must not be marked.
     let expected: Vec<usize> = (7..FRAMES - 1).collect();
     assert_eq!(marked(&bench, &mut hosts), expected);
     let list = run(&bench, &["ecn"]);

@@ -1,5 +1,5 @@
-//! Two endpoints on one veth pair, each in a namespace of its own: every frame arrives whole, and a
-//! PFC pause holds the sender until it is taken back. Needs root.
+//! Two endpoints on one veth pair, each in a separate namespace: every frame arrives intact, and a PFC pause holds the
+//! sender until the resume. Needs root.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Link {
         let [a, b] = &link.names;
         for name in [a, b] {
             ip(&["netns", "add", name]);
-            // else the kernel's own neighbour discovery arrives as foreign frames
+            // otherwise the kernel's neighbour discovery arrives as foreign frames
             let quiet = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6";
             assert!(enter(name)
                 .args(["sh", "-c", quiet])
@@ -121,7 +121,7 @@ impl Endpoint {
         }
     }
 
-    /// Polls until `condition` holds, and returns the snapshot for which it holds.
+    /// Polls until `condition` is true, and returns the matching snapshot.
     fn wait_until(&mut self, what: &str, condition: impl Fn(&Snapshot) -> bool) -> Snapshot {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -151,7 +151,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// Configurations of a sender of flow 1 (1000 B, 20 Mbit/s) and of its receiver, 100 Mbit/s.
+/// Returns configurations of a sender of flow 1 (1000 B, 20 Mbit/s) and of its receiver, 100 Mbit/s.
 fn configs(directory: &Path, stop_nanos: u64) -> [EndpointConfig; 2] {
     let start = clock().unwrap().as_nanos() + 20_000_000;
     let text = format!(
@@ -184,8 +184,7 @@ fn configs(directory: &Path, stop_nanos: u64) -> [EndpointConfig; 2] {
     [sender, receiver]
 }
 
-/// Checks that the receiver has every frame of the sender, in order and whole, and that none was
-/// lost.
+/// Checks that the receiver has every frame of the sender, in order and intact.
 fn assert_lossless(sender: &EndpointReport, receiver: &EndpointReport) {
     let (sent, received) = (&sender.sent[0], &receiver.received[0]);
     assert_eq!((received.frames, received.bytes), (sent.frames, sent.bytes));
@@ -246,7 +245,7 @@ fn xoff_holds_the_sender_until_xon() {
     let mut sender = Endpoint::start(&link.names[0], directory.path(), &to_send);
     sender.wait_until("traffic flows", |now| now.sent[0].frames > 20);
 
-    // the longest pause is 336 ms here; a slow machine may sleep through it, so try again
+    // the longest pause is 336 ms here; a slow machine may miss it, so try again
     let deadline = Instant::now() + PATIENCE;
     loop {
         receiver.tell("pfc 3 65535");

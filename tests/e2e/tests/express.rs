@@ -1,4 +1,4 @@
-//! Ports that use the express path: hosts with an ordinary kernel behind them, and rings of lossless traffic beside it.
+//! Ports on the express path: hosts with an ordinary kernel, and rings of lossless traffic besides.
 
 use weir_api::audit::Audit;
 use weir_api::daemon::Port;
@@ -49,8 +49,7 @@ fn balance(bench: &Bench) -> Audit {
     bench.switch.get("/v1/audit").unwrap()
 }
 
-/// Both ways, TCP and UDP: real stacks accept frames from the path, and every frame is accounted
-/// for.
+/// TCP and UDP in both directions: real stacks accept frames from the path, and every frame is accounted for.
 #[test]
 fn hosts_with_a_kernel_talk_over_it() {
     let bench = bench();
@@ -101,8 +100,8 @@ fn a_ring_that_locks_is_released() {
     assert!(result.releases > 0, "it never locked");
 }
 
-/// Three hosts send to a fourth, in turns and at the same time: frames of a lossless class take the
-/// path until they have to wait.
+/// Three hosts send to a fourth, in turn and at the same time: frames of a lossless class take the path until they must
+/// wait.
 #[test]
 fn a_lossless_class_takes_the_path_and_loses_nothing() {
     let mut passed = 0;
@@ -113,8 +112,8 @@ fn a_lossless_class_takes_the_path_and_loses_nothing() {
     assert!(passed < sent, "{passed} of {sent}: nobody ever had to wait");
 }
 
-/// Hosts that send in turns to one: a class with Levels takes the path until frames have to wait,
-/// and where its neighbour sent a Feedback.
+/// Hosts send in turn to one: a class with Levels takes the path until frames must wait or its neighbour has sent a
+/// Feedback.
 #[test]
 fn a_class_with_levels_takes_the_path_and_loses_nothing() {
     let class = ["class.lossless.express=on", "class.lossless.mode=level"];
@@ -140,8 +139,7 @@ fn a_ring_with_levels_on_the_path_never_stands_still() {
     assert!(passed > 0, "none took the path");
 }
 
-/// The lossless class of a ring that locks is on the path: stalled frames are in the switches,
-/// which release them.
+/// The lossless class of a ring that locks is on the path: stalled frames are in the switches, which release them.
 #[test]
 fn a_lossless_ring_on_the_path_locks_and_is_released() {
     let class = "class.lossless.express=on";

@@ -1,4 +1,4 @@
-//! Faults of the machine around the daemon: disks that are full, and a wall clock that steps.
+//! Faults of the daemon's machine: full disks, and a wall clock that steps.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -75,7 +75,7 @@ fn the_disk_is_full_for_a_capture() {
     scene.end();
 }
 
-/// The library's clock_gettime, with a wall clock offset in seconds read from a file.
+/// Replaces the library's clock_gettime: the wall clock has an offset in seconds, read from a file.
 const STEPPED_CLOCK: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -98,7 +98,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 }
 "#;
 
-/// Only the time in events, logs and captures comes from the wall clock.
+/// Only the time in events, logs and captures is from the wall clock.
 #[test]
 fn the_wall_clock_steps() {
     const DAYS: [i64; 4] = [400, -400, 0, 10_000];
@@ -124,7 +124,7 @@ fn the_wall_clock_steps() {
     for days in DAYS {
         std::fs::write(&step, (days * 86_400).to_string()).unwrap();
         scene.wait_for_all(500);
-        // An event whose time tells that the step was seen, and whose place in the order does not.
+        // An event whose time shows the step, and whose order does not.
         daemon.signal(Signal::SIGHUP);
         let event = until("the reload is told", || {
             let reloads = events(&scene.stage.switches[0], "reloaded");

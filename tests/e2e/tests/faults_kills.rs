@@ -8,7 +8,6 @@ use weir_tests::{switches, until, LOSSLESS, PATIENT_DETECTION};
 
 const KILLS: usize = 10;
 
-/// Returns a random number below `limit`.
 fn random(limit: u64) -> u64 {
     RandomState::new().hash_one(0) % limit
 }
@@ -22,8 +21,7 @@ fn attached(scene: &Scene) -> bool {
     String::from_utf8(output.stdout).unwrap().contains("xdp")
 }
 
-/// No host is held for longer than the last pause states, the next start needs no help, and an
-/// ordinary end leaves nothing.
+/// No host is held for longer than the last pause states, the next start needs no help, and a normal end leaves nothing.
 #[test]
 fn the_daemon_is_killed_at_random_moments() {
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |_| ());
@@ -49,7 +47,7 @@ fn the_daemon_is_killed_at_random_moments() {
             let sent = scene.sent(host);
             until("it sends", || (scene.sent(host) > sent).then_some(()));
         }
-        // Killed again somewhere in its start.
+        // Killed again during its start.
         scene.switch(0).start_process().unwrap();
         std::thread::sleep(std::time::Duration::from_micros(random(60_000)));
         switches::kill(scene.switch(0));

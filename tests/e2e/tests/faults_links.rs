@@ -1,4 +1,4 @@
-//! Faults of a link: its device goes down, changes, is deleted and made again.
+//! Faults of a link: its device goes down, changes, or is deleted and created again.
 
 use weir_api::daemon::HealthReason;
 use weir_api::words::Trouble;
@@ -6,10 +6,9 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::{events, pfc, port};
 use weir_tests::{inline_scenario, until, LOSSLESS};
 
-/// Times that a link goes down and up in one test.
+/// Number of times that a link goes down and up in one test.
 const FLAPS: usize = 5;
-/// Maximum number of frames that a veth holds on their way into its peer's stack (`VETH_RING_SIZE`
-/// of the kernel's veth.c).
+/// Maximum number of frames that a veth holds for its peer's stack (`VETH_RING_SIZE` of the kernel's veth.c).
 const VETH_QUEUE: u64 = 256;
 
 fn wait_for_link(scene: &mut Scene, name: &str, up: bool) {
@@ -18,8 +17,7 @@ fn wait_for_link(scene: &mut Scene, name: &str, up: bool) {
     });
 }
 
-/// Senders towards a downed port wait for at most `link-down-hold`; then their frames are dropped.
-/// Service returns with the link.
+/// Senders to a downed port wait for at most `link-down-hold`; then their frames are dropped. Service resumes with the link.
 fn a_link_goes_down_and_up(node: &str, device: &str) {
     let mut scene = Scene::new("one-switch.toml", &[], |_| ());
     for flap in 1..=FLAPS {
@@ -44,8 +42,8 @@ fn a_link_goes_down_and_up(node: &str, device: &str) {
     let balance = scene.balance();
     assert_eq!(balance.held, 0, "{balance:?}");
     assert_eq!(balance.dropped.get("headroom_exceeded"), None);
-    // Frames in the queue of a device that goes down appear in no count.
-    let uncounted = balance.missing() - balance.accounted();
+    // Frames in the queue of a device that goes down appear in no count, and one on its way there may appear in two.
+    let uncounted = balance.missing().abs_diff(balance.accounted());
     assert!(uncounted <= VETH_QUEUE * FLAPS as u64, "{balance:?}");
     scene.end();
 }
@@ -61,8 +59,8 @@ fn a_neighbours_port_goes_down_and_up() {
     a_link_goes_down_and_up("h2", device);
 }
 
-/// The switch forwards frames that fit its chunks regardless of the device's MTU; frames that the
-/// device refuses are the device's loss, and counted.
+/// The switch forwards frames that fit its chunks regardless of the device's MTU; frames refused by the device are lost
+/// there, and counted.
 #[test]
 fn an_mtu_changes_under_the_daemon() {
     let mut scene = Scene::new("one-switch.toml", &[], |_| ());
@@ -71,7 +69,7 @@ fn an_mtu_changes_under_the_daemon() {
         scene.ip("s1", &format!("link set h2 mtu {mtu}"));
         scene.wait_for_all(200);
     }
-    // Smaller than the frames: a veth refuses what comes in, and takes what goes out.
+    // Smaller than the frames: a veth refuses incoming ones, and accepts outgoing ones.
     scene.ip("s1", "link set h2 mtu 1000");
     scene.wait_for_more(1, 200);
     scene.ip("s1", "link set h2 mtu 1500");
@@ -125,9 +123,8 @@ rate = "8Mbit"
 lost = 0
 "#;
 
-/// Hosts that are paused because of a device that is gone go on. Nothing between other ports is
-/// lost, frames for the device are dropped and counted, the daemon reports that it is gone and that
-/// it is back, and uses it again.
+/// Hosts paused because of a removed device proceed. Nothing between other ports is lost, frames for the device are dropped
+/// and counted, the daemon reports its removal and return, and uses it again.
 #[test]
 fn a_device_is_deleted_and_made_again() {
     let mut scene = Scene::of(inline_scenario("three-hosts.toml", THREE_HOSTS), |_| ());
@@ -147,7 +144,7 @@ fn a_device_is_deleted_and_made_again() {
     let gone = port(scene.switch(0), "h3");
     assert!(gone.device_gone && !gone.link_up, "{gone:?}");
     assert_eq!(events(scene.switch(0), "device_gone").len(), 1);
-    // For longer than the host's last pause could have held anybody.
+    // For longer than the host's last pause could have held anyone.
     scene.wait_for_all(2_000);
     assert!(!pfc(scene.switch(0), "h1").pausing);
     scene.settle();
@@ -200,8 +197,7 @@ fn a_device_is_deleted_and_made_again() {
     scene.end();
 }
 
-/// No other host loses a frame or is paused for longer than the hold because a host is unplugged,
-/// and nothing is suspected.
+/// If a host is unplugged, no other host loses a frame or is paused for longer than the hold, and nothing is suspected.
 #[test]
 fn an_unplugged_host_holds_nobody() {
     let mut scene = Scene::of(inline_scenario("three-hosts.toml", THREE_HOSTS), |_| ());
@@ -224,7 +220,7 @@ fn an_unplugged_host_holds_nobody() {
     for kind in ["suspected", "storm_detected", "pause_stalled"] {
         assert_eq!(events(scene.switch(0), kind).len(), 0, "{kind}");
     }
-    // A frame that the device has as its link goes down is lost there.
+    // A frame in the device when its link goes down is lost there.
     let health = status.health.unwrap();
     let is_that = |reason: &&HealthReason| {
         reason.kind == Trouble::KernelLosses && reason.port.as_deref() == Some("h3")

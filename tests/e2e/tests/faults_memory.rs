@@ -1,10 +1,9 @@
-//! Faults of memory: frames so small that there are many of them, held by a host that takes none.
+//! Memory exhaustion: many tiny frames, held by a host that accepts none.
 
 use weir_tests::faults::Scene;
 use weir_tests::{until, LOSSLESS, PATIENT_DETECTION};
 
-/// Sends frames of the least length that a lab's host numbers into a switch that can send none of
-/// them, until it cannot take more.
+/// Sends frames of the minimum length that a lab's host can number into a switch that can send none, until it is full.
 fn flood(overrides: &[&str], is_full: impl Fn(&mut Scene) -> bool) -> Scene {
     let mut all = vec![
         PATIENT_DETECTION,
@@ -42,8 +41,7 @@ fn tiny_frames_pause_their_sender() {
     scene.end();
 }
 
-/// A host that does not obey loses the frames above its headroom, for that reason, and costs no
-/// other host a frame.
+/// A host that does not obey loses the frames above its headroom, for that reason, and costs no other host a frame.
 #[test]
 fn tiny_frames_of_a_host_that_does_not_obey_are_dropped_by_reason() {
     let mut scene = flood(&["host.h1.obeys-pfc=false"], |scene| {

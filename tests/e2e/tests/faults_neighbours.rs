@@ -6,7 +6,7 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::{self, pfc};
 use weir_tests::{until, PATIENT_DETECTION};
 
-/// Two switches between two hosts, and plain PFC between them.
+/// Two switches between two hosts, with plain PFC between them.
 const LINE: &str = "gateway.toml";
 const PLAIN: &str = "class.lossless.mode=pfc";
 const RESTARTS: usize = 5;
@@ -15,7 +15,7 @@ fn line() -> Scene {
     Scene::new(LINE, &[PLAIN, PATIENT_DETECTION], |_| ())
 }
 
-/// Ends a switch and starts it again, several times, while its neighbours go on.
+/// Ends and restarts a switch several times while its neighbours continue.
 fn a_peer_switch_ends_and_begins(end: fn(&mut SwitchProcess)) {
     let mut scene = line();
     for _ in 0..RESTARTS {
@@ -32,22 +32,20 @@ fn a_peer_switch_ends_and_begins(end: fn(&mut SwitchProcess)) {
     scene.end();
 }
 
-/// A switch that ends on request sends all frames that it holds. Only frames that its neighbour
-/// sends during its absence are lost: no frame twice, none out of order, and service returns with
-/// the switch.
+/// A switch that ends on request sends all frames that it holds. Only frames sent by its neighbour during its absence are
+/// lost: none is duplicated or reordered, and service resumes with the switch.
 #[test]
 fn a_peer_switch_is_restarted() {
     a_peer_switch_ends_and_begins(switches::end);
 }
 
-/// Frames in a killed switch are lost as well.
+/// Frames in a killed switch are also lost.
 #[test]
 fn a_peer_switch_is_killed_and_started() {
     a_peer_switch_ends_and_begins(switches::kill);
 }
 
-/// A switch whose process is frozen has its rings and no more. Their losses are counted, and
-/// service returns.
+/// A frozen switch only has its rings. Their losses are counted, and service resumes.
 #[test]
 fn a_peer_switch_is_frozen_for_a_while() {
     let mut scene = line();
@@ -66,8 +64,7 @@ fn a_peer_switch_is_frozen_for_a_while() {
     scene.end();
 }
 
-/// A neighbour that has paused us and is gone holds us for as long as its last pause states, and no
-/// longer.
+/// A neighbour that paused us and is gone holds us for as long as its last pause states, and no longer.
 #[test]
 fn a_neighbour_pauses_and_is_gone() {
     let mut scene = line();

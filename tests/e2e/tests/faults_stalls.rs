@@ -1,4 +1,4 @@
-//! Faults of time: threads of the daemon that stand still or starve, and its clients that hold on to it.
+//! Time faults: threads of the daemon that stall or starve, and clients that occupy it.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ fn scene(overrides: &[&str]) -> Scene {
     Scene::new("one-switch.toml", &all, |_| ())
 }
 
-/// No frame's path needs the control plane.
+/// Forwarding does not need the control plane.
 #[test]
 fn the_control_plane_stands_still() {
     let mut scene = scene(&[]);
@@ -66,10 +66,9 @@ fn clients_hold_every_connection() {
     scene.end();
 }
 
-/// The kernel of a host polls its device only five times a second. The ring between both ends of a
-/// veth has room for 256 frames, and five times as many come meanwhile, on a line so fast that many
-/// more may be with the transmitter: frames without room wait there. Gives how many of the host's
-/// frames took the express path.
+/// A host's kernel polls its device only five times per second. The ring between both ends of a veth holds 256 frames, and
+/// five times as many arrive meanwhile, on a line so fast that many more may be in the transmitter: frames without room wait
+/// there. Returns how many of the host's frames took the express path.
 fn the_kernel_of_a_host_takes_frames_late(change: impl FnMut(&mut DaemonConfig)) -> u64 {
     let overrides = [
         PATIENT_DETECTION,
@@ -97,15 +96,14 @@ fn the_kernel_of_a_host_takes_frames_of_the_core_late() {
     the_kernel_of_a_host_takes_frames_late(|_| ());
 }
 
-/// The ring has frames of both paths.
+/// The ring holds frames of both paths.
 #[test]
 fn the_kernel_of_a_host_takes_frames_of_the_express_path_late() {
     let passed = the_kernel_of_a_host_takes_frames_late(use_express_path);
     assert!(passed > 0, "no frame took the path");
 }
 
-/// While the thread of the switch core stalls its rings take the arriving frames; none of them is
-/// lost.
+/// While the switch core's thread stalls, its rings hold the arriving frames; none is lost.
 #[test]
 fn the_dataplane_stands_still_for_less_than_its_rings() {
     let mut scene = scene(&[]);
@@ -124,7 +122,7 @@ fn the_dataplane_stands_still_for_less_than_its_rings() {
     scene.end();
 }
 
-/// For longer than that it loses the excess, and reports the amount.
+/// If it stalls for longer, it loses the excess, and reports the amount.
 #[test]
 fn the_dataplane_stands_still_for_longer_than_its_rings() {
     const RING: u32 = 64;
@@ -146,9 +144,9 @@ fn the_dataplane_stands_still_for_longer_than_its_rings() {
     scene.end();
 }
 
-/// A process that was stopped reports it when it goes on, with the duration.
+/// A process that was stopped reports it with the duration when it continues.
 #[test]
-fn a_stopped_process_says_for_how_long() {
+fn a_stopped_process_reports_for_how_long() {
     const STOP: Duration = Duration::from_secs(2);
     let mut scene = scene(&[]);
     scene.wait_for_all(100);
@@ -170,8 +168,7 @@ fn a_stopped_process_says_for_how_long() {
     scene.end();
 }
 
-/// Other processes of a much higher priority use the dataplane's CPU. The losses are counted, and
-/// service returns.
+/// Other processes with a much higher priority use the dataplane's CPU. The losses are counted, and service resumes.
 #[test]
 fn others_want_the_dataplanes_cpu() {
     const HOGS: usize = 4;
@@ -197,10 +194,10 @@ fn others_want_the_dataplanes_cpu() {
     scene.end();
 }
 
-/// Number of times that a quota holds the daemon up.
+/// Number of times that a quota throttles the daemon.
 const HOLDUPS: u64 = 5;
 
-/// Waits until the quota has held the daemon up.
+/// Waits until the quota has throttled the daemon.
 fn wait_for_holdups(quota: &Quota) {
     let wanted = quota.holdups() + HOLDUPS;
     until("the daemon is held up", || {
@@ -208,12 +205,11 @@ fn wait_for_holdups(quota: &Quota) {
     });
 }
 
-/// A control group holds the whole daemon up for tens of milliseconds at a time. That is less than
-/// the rings hold.
+/// A control group throttles the whole daemon for tens of milliseconds at a time, less than its rings hold.
 #[test]
 fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
-        // So that it wants all the time there is, and is held up in every period.
+        // It then wants all CPU time, and is throttled in every period.
         keep_off_the_express_path(config);
         config.dataplane.spin = weir_core::Duration::from_millis(10);
     });
@@ -232,7 +228,7 @@ fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
     scene.end();
 }
 
-/// For longer than that it loses the excess, and reports the amount.
+/// If throttled for longer, it loses the excess, and reports the amount.
 #[test]
 fn a_quota_holds_the_daemon_up_for_longer_than_its_rings() {
     const RING: u32 = 64;

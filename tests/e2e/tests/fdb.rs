@@ -41,7 +41,7 @@ fn addresses_are_shown_counted_and_forgotten() {
         "{count}"
     );
 
-    // Hosts may speak at any time.
+    // Hosts may send at any time.
     until("addresses of one port are forgotten", || {
         let said = ctl(&bench, &["fdb", "flush", "--port", "h2"]);
         assert_eq!(said, "learned addresses at h2 are forgotten\n");
@@ -55,7 +55,7 @@ fn addresses_are_shown_counted_and_forgotten() {
     bench.end();
 }
 
-/// A host that is unplugged is forgotten once no frame waits for it.
+/// An unplugged host is forgotten once no frame waits for it.
 #[test]
 fn an_unplugged_host_is_forgotten() {
     let bench = Bench::new(&[], |config| {

@@ -1,5 +1,5 @@
-//! The book's first switch, with its own configuration: ordinary hosts at their line rate lose nothing, and one that sends
-//! faster than its line and does not obey pauses is told of within two seconds, in one line a second.
+//! The book's first switch, with its configuration: ordinary hosts at line rate lose nothing, and one that sends faster than
+//! its line and ignores pauses is reported within two seconds, in one line per second.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const LINE: &str = "the host ignores our pauses (weir-host, `police`, or more he
 /// End of the port's log lines; the line about health has no port.
 const LOGGED: &str = "or more headroom) port=\"h1\"";
 
-/// Returns `s1.toml` as on the page.
+/// Returns `s1.toml` of the page.
 fn configuration() -> DaemonConfig {
     let page = pages()
         .into_iter()
@@ -30,7 +30,7 @@ fn configuration() -> DaemonConfig {
     DaemonConfig::parse(&file.text, Path::new("s1.toml")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns the words behind `tc qdisc add dev eth0` on the page.
+/// Returns the words after `tc qdisc add dev eth0` on the page.
 fn shaper() -> Vec<String> {
     let page = pages()
         .into_iter()
@@ -82,7 +82,7 @@ fn dropped(bench: &Bench) -> u64 {
     bench.switch.status().unwrap().drops_total.values().sum()
 }
 
-/// Seconds of the day of each line of the log that contains `what`.
+/// Returns the seconds of the day of each log line that contains `what`.
 fn log_times(bench: &Bench, what: &str) -> Vec<f64> {
     let log = std::fs::read_to_string(bench.file("s1.log")).unwrap();
     let lines = log.lines().filter(|line| line.contains(what));
@@ -125,7 +125,7 @@ fn a_host_that_does_not_obey_is_told_of_within_two_seconds_and_once_a_second() {
     limit(&bench, "h2");
     let _server = bench.start("h2", &["iperf3", "--server", "--forceflush"]);
     until("the server is there", || iperf(&bench, &["--bytes", "1K"]));
-    // UDP: it does not slow down either.
+    // UDP, which does not slow down either.
     let words = [
         "iperf3",
         "--client",
@@ -182,7 +182,7 @@ fn a_host_that_does_not_obey_is_told_of_within_two_seconds_and_once_a_second() {
     until("the cause is over", || {
         (health(&bench).verdict == Verdict::Ok).then_some(())
     });
-    // The verdict is there before its line.
+    // The verdict appears before its line.
     until("the log says so", || {
         (!log_times(&bench, "health is ok again").is_empty()).then_some(())
     });

@@ -1,10 +1,10 @@
-//! The flight recorder in a ring that locks and is released: every switch can tell what happened.
+//! The flight recorder in a ring that locks and is released: every switch has a record of it.
 
 use weir_api::daemon::{Deadlocks, FlightRecord, Master};
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::{run_as_expected_and, scenario, until, LOSSLESS};
 
-/// Time for which a record goes on after its suspicion.
+/// Time recorded after a suspicion.
 const AFTER_SECONDS: f64 = 1.0;
 
 #[test]
@@ -21,7 +21,7 @@ fn every_switch_of_a_ring_has_the_whole_story() {
 }
 
 #[test]
-fn the_record_of_a_master_tells_which_flows_moved() {
+fn the_record_of_a_master_lists_the_flows_moved() {
     let overrides = ["duration=3s", "deadlock.policy=loop-breaker"];
     let scenario = scenario("ring4-hub.toml", &overrides);
     let mut told = 0;
@@ -79,8 +79,8 @@ fn complete(switch: &SwitchProcess, id: u64) -> Option<FlightRecord> {
     record.complete.then_some(record)
 }
 
-/// Checks that a record begins before its suspicion and ends after it; returns true for one that
-/// was released, with messages sent and seen.
+/// Checks that a record begins before its suspicion and ends after it; returns true for one that was released, with messages
+/// sent and seen.
 fn is_whole(record: &FlightRecord) -> bool {
     let deadlock = &record.deadlock;
     let told = format!("{} {deadlock:?}", record.switch);

@@ -1,6 +1,5 @@
-//! The gateway to senders that lower their rate by losses (Karol, section V): a kernel's TCP, which does not
-//! obey PFC, sends into a fabric with Levels towards a host that is slower. It is policed where it comes in,
-//! and the fabric loses nothing.
+//! The gateway to senders that lower their rate by losses (Karol, section V): a kernel's TCP, which does not obey PFC, sends
+//! into a fabric with Levels towards a host that is slower. It is policed at its ingress, and the fabric loses nothing.
 
 use weir_api::daemon::Port;
 use weir_core::{BitRate, Police, Priority};
@@ -10,7 +9,8 @@ use weir_tests::{until, Bench};
 const RECEIVER: &str = "10.99.0.2";
 const SLOW: BitRate = BitRate::from_mbit(20);
 
-/// `h1` sends at up to 100 Mbit/s, `h2` takes 20 Mbit/s; all untagged frames are of the class with Levels.
+/// Builds a switch: `h1` sends at up to 100 Mbit/s, `h2` accepts 20 Mbit/s; all untagged frames are in the class with
+/// Levels.
 fn bench(police: Police) -> Bench {
     let bench = Bench::of("gateway.toml", &[], |config| {
         config.forwarding.learning = true;
@@ -32,9 +32,8 @@ fn bench(police: Police) -> Bench {
     bench
 }
 
-/// Runs four TCP streams for three seconds, repeatedly until the edge has signalled congestion
-/// (their windows must grow beyond the fabric's capacity); returns the bytes delivered in the last
-/// round.
+/// Runs four TCP streams for three seconds, repeatedly until the edge has signalled congestion (their windows must exceed
+/// the fabric's capacity); returns the bytes delivered in the last round.
 fn run_tcp(bench: &Bench, told: impl Fn() -> u64) -> u64 {
     let mut server = bench.start("h2", &["iperf3", "--server", "--forceflush"]);
     until("TCP is told to send less", || {
@@ -44,7 +43,7 @@ fn run_tcp(bench: &Bench, told: impl Fn() -> u64) -> u64 {
     })
 }
 
-/// Returns the packets with Congestion Experienced that `h2` has received.
+/// Returns the number of packets with Congestion Experienced that `h2` has received.
 fn marked(bench: &Bench) -> u64 {
     let said = bench.output("h2", &["cat", "/proc/net/netstat"]);
     let mut lines = said.lines().filter_map(|line| line.strip_prefix("IpExt:"));
@@ -90,7 +89,7 @@ fn a_kernel_that_is_dropped_backs_off_and_the_fabric_loses_nothing() {
 }
 
 #[test]
-fn a_kernel_that_knows_ecn_is_marked_and_nothing_is_lost_at_all() {
+fn a_kernel_with_ecn_is_marked_and_nothing_is_lost() {
     let bench = bench(Police::Mark);
     let received = run_tcp(&bench, || marked(&bench));
     assert!(received > 1_000_000, "{received} B in 3 s at 20 Mbit/s");

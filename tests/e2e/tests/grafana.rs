@@ -1,4 +1,4 @@
-//! The dashboards by Grafana's published schema: every panel is one that it knows, with keys that it has.
+//! Checks the dashboards with Grafana's published schema: every panel is of a known kind, with known keys.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +7,7 @@ use serde_json::Value;
 use weir_monitoring::dashboards;
 use weir_tests::python;
 
-/// Parts that the schema leaves to data sources: Prometheus' own keys of annotations and of
-/// variables' queries.
+/// Parts that the schema leaves to data sources: Prometheus' keys of annotations and of variables' queries.
 const OF_THE_DATA_SOURCE: [&str; 4] = [
     "/annotations/list/tagKeys",
     "/annotations/list/titleFormat",
@@ -63,7 +62,7 @@ fn dashboards_are_as_grafanas_schema_says() {
         assert_eq!(unknown, Vec::<String>::new(), "{}", &text[..80]);
     }
 
-    // An unknown key is found.
+    // An unknown key is detected.
     let wrong =
         texts[0]
             .replacen("\"gridPos\"", "\"gridpos\"", 1)

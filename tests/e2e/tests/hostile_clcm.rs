@@ -1,21 +1,21 @@
-//! CLCM that no loop made: from a host, forged, replayed, cut off, with as many hops as there may be. Counted and
-//! ignored; no port is released.
+//! CLCM without a loop: from a host, forged, replayed, truncated, or with the maximum number of hops. Counted and ignored;
+//! no port is released.
 
 use weir_core::control::Policy;
 use weir_core::PortRole;
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench, LOSSLESS};
 
-/// Number of times that each frame is sent.
+/// Repetitions of each frame.
 const COUNT: u64 = 10;
 
-/// Python that makes CLCM: kind, CurPhase, CurIndex, and hops of (SPUID, egress port).
+/// Python that builds CLCM: kind, CurPhase, CurIndex, and hops of (SPUID, egress port).
 const CLCM: &str =
     "(lambda kind, phase, index, hops: bytes.fromhex('0180c200000e025700000002' '88b5') \
     + struct.pack('!HBBBBBBHI', 0x5743, 1, kind, 3, phase, index, len(hops), 0, hops[0][0]) \
     + b''.join(struct.pack('!IHH', spuid, port, 0) for spuid, port in hops))";
 
-/// Holds the lossless priority of the switch's port for ever.
+/// Holds the lossless priority of the switch's port forever.
 const PAUSE: &str = "
 import socket, sys, time
 out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -30,7 +30,7 @@ while True:
 fn clcm_that_no_loop_made_releases_nothing() {
     let bench = Bench::new(&[], |config| {
         config.deadlock.policy = Policy::Auto;
-        // The second host plays a switch.
+        // The second host acts as a switch.
         let port = config.ports.iter_mut().find(|port| port.name == "h2");
         port.unwrap().role = PortRole::Fabric;
     });
@@ -56,22 +56,22 @@ fn clcm_that_no_loop_made_releases_nothing() {
     let readable = format!("{CLCM}(2, 1, 64, {all_hops})");
     expect_dropped(&bench, &mut host, "h1", &readable, "clcm_from_edge");
 
-    // The switch's own message, as its neighbour hears it.
+    // The switch's own message, as received by its neighbour.
     let own = "[frame for frame in [sniff(iface=sys.argv[1], count=1, timeout=30, \
         lfilter=lambda frame: frame.type == 0x88b5 and bytes(frame)[17] == 2)]][0][0]";
     let own_hop =
         format!("(lambda frame: (int.from_bytes(frame[28:32], 'big'), frame[33]))(bytes({own}))");
     for (frame, reason) in [
-        // 64 entries: a loop somewhere else.
+        // 64 entries: a loop elsewhere.
         (readable, "not_suspected"),
         (format!("{CLCM}(1, 1, 64, {all_hops})"), "not_suspected"),
-        // Forged: a release by an identifier that is not ours, and an election by the lowest there is.
+        // Forged: a release with a foreign identifier, and an election with the lowest possible.
         (
             format!("{CLCM}(2, 2, 0, [(0xdeadbeef, 1)])"),
             "unknown_spuid",
         ),
         (format!("{CLCM}(1, 1, 1, [(1, 1)])"), "not_suspected"),
-        // Replayed as it was, and made into a release by one who has heard the identifier.
+        // Replayed unchanged, and changed to a release by someone who has overheard the identifier.
         (own.to_owned(), "not_on_loop"),
         (format!("{CLCM}(2, 2, 0, [{own_hop}])"), "not_on_loop"),
     ] {
@@ -82,7 +82,7 @@ fn clcm_that_no_loop_made_releases_nothing() {
             (bench.metric(&series) == before + COUNT).then_some(())
         });
     }
-    // Cut off anywhere, more hops than there may be, and a CurIndex behind the last hop.
+    // Truncated anywhere, too many hops, and a CurIndex past the last hop.
     for length in [14, 15, 16, 20, 23, 27, 28, 35] {
         let frame = format!("{CLCM}(2, 1, 1, [(7, 1)])[:{length}]");
         expect_dropped(&bench, &mut neighbour, "h2", &frame, "bad_clcm");

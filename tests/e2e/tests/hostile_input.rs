@@ -1,14 +1,13 @@
-//! Frames that no station should send are counted under their reason, and the switch goes on
-//! forwarding.
+//! Invalid frames are counted by reason, and the switch continues forwarding.
 
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench};
 
 const GOOD: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Raw(bytes(100))";
-/// Number of times that each frame is sent.
+/// Repetitions of each frame.
 const COUNT: u32 = 10;
 
-/// A frame, and the reason that it must be counted under.
+/// A frame, and the reason for which it must be counted.
 const CASES: &[(&str, &str)] = &[
     // Longer than the MTU with two tags, shorter than a chunk of the UMEM.
     (
@@ -31,8 +30,7 @@ const CASES: &[(&str, &str)] = &[
         "Ether(src='02:57:00:00:00:01', dst='01:80:c2:00:00:00') / Raw(bytes(50))",
         "reserved_destination",
     ),
-    // MAC control: cut off behind the EtherType, within the opcode, and within PFC's times; an opcode
-    // that nobody defined.
+    // MAC control: truncated after the EtherType, within the opcode, and within PFC's times; an undefined opcode.
     (
         "bytes.fromhex('0180c2000001025700000001' '8808')",
         "bad_mac_control",
@@ -49,7 +47,7 @@ const CASES: &[(&str, &str)] = &[
         "bytes.fromhex('0180c2000001025700000001' '8808' 'beef') + bytes(44)",
         "bad_mac_control",
     ),
-    // CLCM from a host, whether it can be read or not.
+    // CLCM from a host, readable or not.
     (
         "bytes.fromhex('0180c200000e025700000001' '88b5') + bytes(46)",
         "clcm_from_edge",
@@ -63,7 +61,7 @@ const CASES: &[(&str, &str)] = &[
 #[test]
 fn bad_frames_are_counted_by_reason_and_good_ones_pass() {
     let bench = Bench::new(&[], |_| {});
-    // Frames longer than the switch's MTU have to get through the kernel first.
+    // Frames longer than the switch's MTU must first pass the kernel.
     let device = bench.host_device().to_owned();
     bench.output("h1", &["ip", "link", "set", "dev", &device, "mtu", "3000"]);
     bench.output("s1", &["ip", "link", "set", "dev", "h1", "mtu", "3000"]);
@@ -95,8 +93,8 @@ fn bad_frames_are_counted_by_reason_and_good_ones_pass() {
 fn frames_cut_off_anywhere_do_no_harm() {
     let bench = Bench::new(&[], |_| {});
     let mut h1 = Scapy::start(&bench, "h1");
-    // A tagged IP frame to each length from a bare Ethernet header on: the classifier must not read
-    // behind its end, and every one of them is an Ethernet frame that can be forwarded.
+    // A tagged IP frame, truncated to each length from a bare Ethernet header on: the classifier must not read past its end,
+    // and all are Ethernet frames that can be forwarded.
     let whole = "bytes(Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(prio=3) \
         / Dot1Q(prio=3) / IP(src='10.99.0.1', dst='10.99.0.2') / UDP() / Raw(bytes(20)))";
     for length in 14..64 {
@@ -142,7 +140,7 @@ fn a_flood_of_lldp_is_cut_off_and_counted() {
         ))
     };
     let mut h1 = Scapy::start(&bench, "h1");
-    // Nothing in it is an LLDPDU.
+    // It contains no LLDPDU.
     let noise =
         "Ether(src='02:57:00:00:00:01', dst='01:80:c2:00:00:0e', type=0x88cc) / Raw(bytes(60))";
     h1.send(FLOOD, noise);
@@ -153,7 +151,7 @@ fn a_flood_of_lldp_is_cut_off_and_counted() {
     assert!((1..500).contains(&looked_at), "{looked_at}");
     let seen = bench.port("h1").xdp_frames_total["lldp"];
     assert!(seen >= u64::from(FLOOD), "{seen}");
-    // The switch is none the slower for it, and no frame of the flood was one of its own.
+    // The switch is not slower, and forwards none of the flood's frames as its own.
     h1.send(1, GOOD);
     until("a good frame passes after it", || {
         (bench.port("h2").tx_frames_total == 1).then_some(())

@@ -8,10 +8,10 @@ use weir_config::daemon::{DaemonConfig, DataplaneConfig};
 use weir_lab::lab::stage::Stage;
 use weir_tests::{tear_down, until};
 
-/// Long enough for periodic work of a daemon, once a second.
+/// Long enough for periodic work of a daemon, once per second.
 const SPAN: Duration = Duration::from_secs(5);
-/// Of one CPU, in percent. It is 0.7 to 0.9 on the machine that the book's figures are from; a busy or slower one may
-/// take more, and a thread that looks for work all the time would take 100.
+/// Maximum use of one CPU in percent. It is 0.7 to 0.9 on the machine of the book's figures; a busy or slower one may use
+/// more, and a polling thread would use 100.
 const MOST: f64 = 3.0;
 
 fn cpu_time(pid: u32) -> Duration {
@@ -22,7 +22,7 @@ fn cpu_time(pid: u32) -> Duration {
 #[test]
 fn an_idle_ring_sleeps() {
     let scenario = weir_tests::scenario("ring4.toml", &[]);
-    // A lab's daemons look around more often than others.
+    // A lab's daemons poll more often than others.
     let as_usual = |config: &mut DaemonConfig| {
         config.dataplane = DataplaneConfig::default();
     };
@@ -30,7 +30,7 @@ fn an_idle_ring_sleeps() {
         Stage::set_up_with(&scenario, false, as_usual).unwrap_or_else(|error| panic!("{error:#}"));
     let pids: Vec<u32> = stage.switches.iter().filter_map(|it| it.pid()).collect();
     assert_eq!(pids.len(), 4);
-    // Neighbours find each other at the start.
+    // Neighbours discover each other at the start.
     let settled = Instant::now();
     until("the start is over", || {
         (settled.elapsed() >= Duration::from_secs(3)).then_some(())

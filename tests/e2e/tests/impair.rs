@@ -1,4 +1,4 @@
-//! Impairments on purpose: what they do to real frames and links, that they end, and that nobody overlooks them.
+//! Impairments: their effect on real frames and links, their end, and their visibility.
 
 use std::process::Output;
 
@@ -112,7 +112,7 @@ fn frames_are_dropped_and_marked_as_asked_and_it_ends_by_itself() {
     assert_eq!(bench.metric(&marked), 10);
     good(&bench, &["stop"]);
 
-    // Nobody has to end it.
+    // It ends without a command.
     good(&bench, &["drop", "h1", "--for", "100ms"]);
     until("its time is over", || {
         impairments(&bench).is_empty().then_some(())
@@ -160,10 +160,10 @@ fn frames_are_dropped_and_marked_as_asked_and_it_ends_by_itself() {
 }
 
 #[test]
-fn a_delay_is_what_ping_sees() {
+fn a_delay_is_visible_to_ping() {
     let bench = bench(true);
     bench.give_addresses();
-    // Nothing is flooded here, so that nobody can ask.
+    // Nothing is flooded here, so ARP is impossible.
     let device = bench.host_device();
     for (host, other, mac) in [
         ("h1", "10.99.0.2", "02:57:00:00:00:02"),

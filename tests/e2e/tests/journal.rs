@@ -1,4 +1,4 @@
-//! The log in a real journal: systemd's, in a mount namespace of the test's own.
+//! The log in a real systemd journal, in a separate mount namespace.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use weir_lab::lab::process::{program, Process};
 use weir_tests::{until, Bench};
 
 const JOURNALD: &str = "/lib/systemd/systemd-journald";
-/// Keeps its entries in memory, and to itself.
+/// Keeps its entries in memory, and private.
 const SETTINGS: &str = "[Journal]\nStorage=volatile\nAudit=no\nReadKMsg=no\nForwardToWall=no\n";
 
 /// A running journald that no other program of this machine uses.
@@ -50,7 +50,7 @@ impl Journal {
         journal
     }
 
-    /// A program that uses this journal.
+    /// Returns a command that uses this journal.
     fn inside(&self, name: &str) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -135,7 +135,7 @@ fn events_are_entries_with_fields() {
         .entries(&[ours, "WEIR_PORT=h2", "PRIORITY=4"])
         .is_empty());
 
-    // A level that is reloaded is in force here too: news are none of its business any more.
+    // A reloaded level also applies here: it drops informational messages.
     let mut config = bench.switch.config.clone();
     config.log.level = "warn".to_owned();
     fs::write(bench.switch.config_file(), config.to_toml()).unwrap();
@@ -158,7 +158,7 @@ fn events_are_entries_with_fields() {
 
     daemon.ask_to_end();
     daemon.end(weir_tests::PATIENCE).unwrap();
-    // Nothing has gone to standard error as well.
+    // Nothing has gone to standard error.
     assert!(journal.entries(&["SYSLOG_IDENTIFIER=stream"]).is_empty());
     bench.end();
 }

@@ -1,4 +1,4 @@
-//! Frames that are longer than a chunk of the packet memory: real pings, TCP and captures.
+//! Frames longer than a chunk of packet memory: real pings, TCP and captures.
 
 use weir_config::daemon::{DaemonConfig, Workers};
 use weir_core::Bytes;
@@ -6,15 +6,15 @@ use weir_tests::iperf::received_bytes;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, Bench};
 
-/// Makes the lab's links and the switch take frames of 9,216 B.
+/// Makes the lab's links and the switch accept frames of 9,216 B.
 const LONG_FRAMES: &str = "flow.a.frame=9216B";
-/// Of Ethernet, IPv4 and ICMP or UDP.
+/// Headers of Ethernet, IPv4 and ICMP or UDP.
 const HEADERS: usize = 14 + 20 + 8;
-/// Part of a chunk of 2 KiB for a frame.
+/// Part of a chunk of 2 KiB used for a frame.
 const PART: usize = 2048 - 256;
 const LONGEST: usize = 9216 - 2 * 4;
 
-/// A learning switch: frames with unknown destinations go to every port.
+/// Builds a learning switch: frames with unknown destinations go to every port.
 fn bench(mut change: impl FnMut(&mut DaemonConfig)) -> Bench {
     let bench = Bench::of("one-switch.toml", &[LONG_FRAMES], |config| {
         config.forwarding.learning = true;
@@ -95,7 +95,7 @@ fn tcp_takes_long_frames() {
     let port = bench.port("h1");
     let mean = port.rx_bytes_total / port.rx_frames_total;
     assert!(mean > 8_000, "{mean} B a frame");
-    // A lossy class: how TCP finds out what there is.
+    // A lossy class: TCP probes for bandwidth by losses.
     assert_balanced(&bench, Some("buffer_full"));
     bench.end();
 }

@@ -1,5 +1,5 @@
-//! Hosts with an ordinary kernel in networks with loops: ARP over the tree, every host reaches every other one, and a host that
-//! broadcasts as fast as it can takes nothing from the others.
+//! Hosts with an ordinary kernel in networks with loops: ARP over the tree, every host reaches every other, and a host that
+//! broadcasts at full speed costs the others nothing.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -14,11 +14,11 @@ use weir_lab::lab::process::inside;
 use weir_lab::lab::stage::Stage;
 use weir_tests::{run_as_expected_and, scenario, PATIENCE};
 
-/// A protocol for experiments (IEEE 802): the kernel has no use for its frames.
+/// A protocol for experiments (IEEE 802): the kernel ignores its frames.
 const ETHERTYPE: &str = "0x88B5";
 
-/// `send COUNT` or `storm SECONDS`: broadcasts of the protocol; prints their number. `count`:
-/// reports that it listens, and at the end of its input the number of received ones.
+/// `send COUNT` or `storm SECONDS`: broadcasts of the protocol; prints their number. `count`: reports that it listens, and
+/// at the end of its input the number received.
 const PROGRAM: &str = r#"
 import select, socket, sys, time
 device, kind = sys.argv[1], int(sys.argv[2], 16)
@@ -75,7 +75,7 @@ impl Listeners {
                 .unwrap();
             let mut line = String::new();
             let output = child.stdout.as_mut().unwrap();
-            // One line: nothing of what follows is in the buffer yet.
+            // One line: nothing after it is buffered yet.
             BufReader::new(output).read_line(&mut line).unwrap();
             assert_eq!(line, "ready\n", "{name}");
             (name.clone(), child)
@@ -162,7 +162,7 @@ fn broadcasts_arrive_once(scenario: &Scenario, stage: &Stage) {
     let before = admitted(stage);
     let sent = python(names, "h1", &["send", &COUNT.to_string()]).output();
     assert_eq!(number(&sent.unwrap()), COUNT);
-    // Each switch of the tree admits each of them once. A spine without hosts is not part of it.
+    // Each switch of the tree admits each of them once. A spine without hosts is not in it.
     let tree = scenario.multicast.as_ref().unwrap();
     let all = COUNT * (tree.links.len() as u64 + 1);
     let mut seen = (0, 0);
@@ -221,8 +221,8 @@ fn without_a_tree_nobody_is_found() {
     stage.tear_down().unwrap();
 }
 
-/// One host broadcasts as fast as it can for some seconds: the frames for others are bounded by the
-/// rate, and none of their pings is lost.
+/// One host broadcasts at full speed for some seconds: the frames for others are limited to the rate, and none of their
+/// pings is lost.
 #[test]
 fn a_storm_is_bounded_and_others_lose_nothing() {
     const RATE: u64 = 500;
@@ -257,7 +257,7 @@ fn a_storm_is_bounded_and_others_lose_nothing() {
     let counts = listeners.counts();
     let drops = drops(&stage);
     println!("sent {sent}, received {counts:?}, dropped {drops:?}");
-    // One bucket of 50 ms, or 32 frames, and what the sender's queue holds when the time is over.
+    // One bucket of 50 ms, or 32 frames, plus the content of the sender's queue at the end.
     let most = RATE * (SECONDS + 2) + 32;
     assert!(sent > 2 * most, "the storm was none: {sent}");
     for (host, count) in &counts {

@@ -1,11 +1,11 @@
-//! `[[fault]]` in the lab: real links, processes and frames meet what the file says, for as long as it says, and the counters
-//! of switches and hosts show it.
+//! `[[fault]]` in the lab: real links, processes and frames are affected as the file specifies, for the specified time, and the
+//! counters of switches and hosts show it.
 
 use weir_api::daemon::Impairment;
 use weir_api::run::RunResult;
 use weir_tests::{inline_scenario, run_as_expected_and};
 
-/// Two switches, a host at each, a flow there and one back.
+/// Two switches, a host at each, a flow in each direction.
 fn run(expect: &str, faults: &str) -> RunResult {
     let text = format!(
         r#"
@@ -68,8 +68,7 @@ fn dropped(result: &RunResult, reason: &str) -> u64 {
     result.drops.get(reason).copied().unwrap_or(0)
 }
 
-/// Of 1500 frames each, drops, delays or marks occur for a part of the time, and nothing else is
-/// lost.
+/// Of 1500 frames each, some are dropped, delayed or marked for part of the time, and nothing else is lost.
 #[test]
 fn frames_are_impaired_by_filter_and_for_a_while() {
     let result = run(
@@ -102,7 +101,7 @@ for = "1s"
         panic!("two flows");
     };
     let impaired = dropped(&result, "impaired");
-    // 500 frames come in a second.
+    // 500 frames arrive per second.
     assert!((60..=190).contains(&impaired), "{impaired}");
     assert_eq!((there.lost, back.lost), (impaired, 0));
     assert_eq!(result.drops.values().sum::<u64>(), impaired);
@@ -143,7 +142,7 @@ for = "500ms"
     let mut buffers = buffers.filter(|buffer| (&*buffer.switch, &*buffer.port) == ("s1", "h1"));
     let paused = buffers.find(|buffer| buffer.priority == 3).unwrap();
     assert!(paused.pauses >= 5, "{paused:?}");
-    // A flap is seen by one switch, a device that goes down by both.
+    // One switch notices a flap, both notice a device that goes down.
     let downs = |switch: &str, port: &str| {
         let events = result.events.iter();
         let events = events.filter(|event| event.kind == "link_down" && event.switch == switch);
@@ -186,7 +185,7 @@ kind = "control-loss"
 probability = 0.5
 "#,
     );
-    // The killed switch's successor is another one, and its frames are lost.
+    // The killed switch is restarted, and its frames are lost.
     let started = result.events.iter().filter(|event| event.switch == "s2");
     assert!(started.clone().count() > 0);
     assert!(
@@ -199,7 +198,7 @@ probability = 0.5
         "{:?}",
         result.flows
     );
-    // h1 pauses s1: what comes back stands still until the last pause has expired, 1.3 s at 25 Mbit/s.
+    // h1 pauses s1: the reverse flow stops until the last pause has expired, 1.3 s at 25 Mbit/s.
     let back = &result.flows[1];
     assert!(back.longest_stall_seconds >= 0.2, "{back:?}");
 }

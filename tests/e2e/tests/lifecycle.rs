@@ -1,4 +1,4 @@
-//! A daemon that is killed, and one that is asked to end.
+//! A daemon that is killed, and one that is ended.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ use weir_tests::{assert_nothing_left, printed, scenario, switches, until, with_t
 
 /// Longer than any of these tests: the hosts send until they are stopped.
 const DURATION: &str = "duration=600s";
-/// A pause of 65535 quanta holds for 3.4 s at this rate.
+/// A pause of 65535 quanta lasts 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";
 
-/// Two hosts on one switch, ready to send.
+/// Builds two hosts on one switch, ready to send.
 fn stage(overrides: &[&str]) -> Stage {
     with_traffic(&scenario("one-switch.toml", overrides))
 }
@@ -77,7 +77,7 @@ fn after_a_kill_the_daemon_just_starts_again() {
             );
         }
     }
-    // Removes settings of killed daemons as well.
+    // Also removes settings of killed daemons.
     switches::end(&mut stage.switches[0]);
     assert_nothing_left(&run_dir);
     let queueing = queueing(&stage);
@@ -152,8 +152,8 @@ const OF_OTHERS: Deferral = Deferral {
     interval_nanos: 30_000,
 };
 
-/// Starts a switch with this change, whose devices have NAPIs without it as well: a veth has them
-/// otherwise only as long as there is a program.
+/// Starts a switch with this change. Its devices have NAPIs even without it: otherwise a veth only has them while there is a
+/// program.
 fn with_napis(scenario: &Scenario, change: impl FnMut(&mut DaemonConfig)) -> Stage {
     let stage = Stage::set_up_with(scenario, false, change);
     let stage = stage.unwrap_or_else(|error| panic!("{error:#}"));
@@ -175,8 +175,7 @@ fn assert_forwards(stage: &mut Stage, scenario: &Scenario) {
     stage.hosts.clear();
 }
 
-/// `napi-defer`: devices defer interrupts for as long as a switch has them, whatever the fate of
-/// the previous one.
+/// `napi-defer`: devices defer interrupts while they have a switch, whatever happened to the previous one.
 #[test]
 fn devices_put_interrupts_off_for_as_long_as_a_switch_has_them() {
     let scenario = scenario("one-switch.toml", &[DURATION]);

@@ -1,6 +1,6 @@
-//! The live page in Chromium: a ring that locks, one that recovers, one that loses frames, one that is well.
+//! The live page in Chromium: a ring that locks, one that recovers, one that loses frames, one that is healthy.
 //!
-//! `WEIR_SCREENSHOTS=DIR` leaves pictures for the book there, in a folder for each width.
+//! `WEIR_SCREENSHOTS=DIR` saves pictures for the book there, in a folder for each width.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -20,11 +20,11 @@ const DESKTOP: (u32, u32) = (1440, 1000);
 const PHONE: (u32, u32) = (390, 844);
 const SHAPES: [(u32, u32); 4] = [PHONE, (820, 1180), DESKTOP, (2560, 1300)];
 const STEADY_UPDATES: u32 = 12;
-/// Limit on the sum of layout shifts (1 is the whole window by its own height): 0.1 counts as good.
-/// This is a thousandth of that.
+/// Limit on the sum of layout shifts (1 is the whole window by its height): 0.1 counts as good. This is a thousandth of
+/// that.
 const SHIFT_MAX: f64 = 0.0001;
 
-/// A ring whose hosts send, and a browser that shows its first switch.
+/// Runs a ring whose hosts send, and a browser that shows its first switch.
 fn look(overrides: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let stage = Stage::set_up_with(&scenario, false, keep_off_the_express_path);
@@ -71,7 +71,7 @@ fn a_ring_that_locks_is_seen_and_so_is_a_daemon_that_goes_and_comes_back() {
             page.until("/Suspected of a deadlock: [0-9.]+ KiB waiting, nothing sent for [0-9.]+ ms, paused by s2[.]/.test(document.querySelector('#events-table').innerText)")
                 .await;
             the_picture_says_who_pauses_whom(page).await;
-            // The time line goes on while the suspicion lasts.
+            // The timeline continues while the suspicion lasts.
             let ticks = "document.querySelector('.chart').getAttribute('viewBox') && [...document.querySelectorAll('.steps .now')].map(e => e.innerText).join()";
             let before = page.run(&format!("return {ticks}")).await;
             page.until(&format!("({ticks}) !== {before}")).await;
@@ -88,7 +88,7 @@ fn a_ring_that_locks_is_seen_and_so_is_a_daemon_that_goes_and_comes_back() {
             page.shape(DESKTOP.0, DESKTOP.1, "light").await;
             page.check_accessible("gone").await;
             switch.start_process().unwrap();
-            // The API's client has a runtime of its own, which cannot be inside the browser's.
+            // The API's client has its own runtime, which cannot be inside the browser's.
             std::thread::scope(|scope| scope.spawn(|| switch.ready()).join().unwrap()).unwrap();
             page.until("document.getElementById('banner').hidden && document.body.dataset.state !== 'gone'").await;
         },
@@ -101,7 +101,7 @@ fn a_release_is_seen_from_suspicion_to_the_end() {
         &["deadlock.policy=breaker", "duration=600s"],
         async |page, _| {
             page.until("[...document.querySelectorAll('#suspicions tbody tr')].some(tr => tr.innerText.includes('lasted'))").await;
-            // The newest may be one that ended by itself: look through them for one that was released here.
+            // The newest may have ended by itself: search for one released here.
             let released =
                 "view && view.deadlocks.past.find(one => one.recorded && one.releases > 0)";
             page.until(&format!("(chosen = ({released})?.id ?? null) !== null"))
@@ -123,8 +123,7 @@ fn a_release_is_seen_from_suspicion_to_the_end() {
                 .await;
             the_keyboard_is_enough(page).await;
             the_axis_is_chosen(page).await;
-            // Clicks may move things: the newest suspicion replaces the chosen one with the next
-            // update.
+            // Clicks may move things: the newest suspicion replaces the chosen one with the next update.
             page.run("chosen = null; window.asked = view").await;
             page.until("view !== asked").await;
             nothing_moves(page).await;
@@ -136,7 +135,7 @@ fn a_release_is_seen_from_suspicion_to_the_end() {
 
 #[test]
 fn frames_that_are_lost_are_the_verdict() {
-    // The watchdog drops what stands still.
+    // The watchdog drops stalled frames.
     look(
         &["deadlock.policy=watchdog", "duration=600s"],
         async |page, _| {
@@ -158,7 +157,7 @@ fn frames_that_are_lost_are_the_verdict() {
 fn a_switch_that_is_well_says_so() {
     let overrides = [&GENTLE_RING[..], &["duration=600s"]].concat();
     look(&overrides, async |page, _| {
-        // Rates of the last two seconds are what is sent.
+        // Rates of the last two seconds match what is sent.
         page.until("[...document.querySelectorAll('.flow span')].some(rate => rate.textContent.endsWith(' Mbit/s') && parseFloat(rate.textContent) > 3)")
             .await;
         page.until("document.body.dataset.state === 'live'").await;
@@ -190,8 +189,8 @@ fn levels_are_shown_where_a_class_has_them() {
     );
 }
 
-/// Measures the cost of viewers, for the book: the daemon's CPU time with no viewer, with one and
-/// with twenty, and that of the page.
+/// Measures the cost of viewers for the book: the daemon's CPU time without a viewer, with one and with twenty, and that of
+/// the page.
 #[test]
 #[ignore = "measures for a minute and a half; its figures are in the book"]
 fn what_viewers_cost() {
@@ -233,8 +232,7 @@ fn what_viewers_cost() {
     );
 }
 
-/// Polls like the page, in the namespace of the thread that started it. Returns the number of
-/// answers.
+/// Polls like the page, in the namespace of the thread that started it. Returns the number of answers.
 fn view_until(going: &AtomicBool) -> u64 {
     let connection = TcpStream::connect(PAGE_ADDRESS).unwrap();
     let mut reader = BufReader::new(connection.try_clone().unwrap());
@@ -276,7 +274,7 @@ fn cpu_seconds(process: u64) -> f64 {
     times.sum::<Duration>().as_secs_f64()
 }
 
-/// The bar of a buffer beyond xoff is full to its mark, and its value is in the text.
+/// The bar of a buffer beyond xoff is filled to its mark, and its value is in the text.
 async fn a_bar_shows_what_is_charged(page: &Browser) {
     let script = "const bar = [...document.querySelectorAll('#pfc [role=meter]')].find(bar => bar.getAttribute('aria-label').includes('port s4'));
         return [bar.children[1].style.width, Number(bar.getAttribute('aria-valuenow')), bar.getAttribute('aria-valuetext')]";
@@ -287,7 +285,7 @@ async fn a_bar_shows_what_is_charged(page: &Browser) {
     assert!(told[2].as_str().unwrap().contains("xoff at"), "{told}");
 }
 
-/// Every control can be reached, shows the focus, and works by Enter's `click`.
+/// Every control can be reached, shows the focus, and works with Enter's `click`.
 async fn the_keyboard_is_enough(page: &Browser) {
     let told = page
         .run(
@@ -316,8 +314,7 @@ async fn the_picture_says_who_pauses_whom(page: &Browser) {
     assert_eq!(told, "Frames for s2 stand still. We pause s4 and h1.");
 }
 
-/// Tests states that the page could have: no switch here uses the path. Its losses are the
-/// kernel's.
+/// Tests possible states of the page: no switch here uses the path. Its losses are the kernel's.
 async fn the_express_path_has_a_column_where_it_is_asked_for(page: &Browser) {
     let shown = page
         .run(
@@ -342,7 +339,7 @@ async fn the_express_path_has_a_column_where_it_is_asked_for(page: &Browser) {
     assert_eq!(shown, expected);
 }
 
-/// A reloaded page has curves from before.
+/// A reloaded page has earlier curves.
 async fn the_past_is_there_at_once(page: &Browser) {
     page.go(&format!("http://{PAGE_ADDRESS}/")).await;
     page.until("view && trace.curves.size === view.ports.length")
@@ -357,7 +354,7 @@ async fn the_past_is_there_at_once(page: &Browser) {
         .await;
 }
 
-/// Updates change values and move nothing, on a phone and on a desk.
+/// Updates change values and move nothing, on a phone and on a desktop.
 async fn nothing_moves(page: &Browser) {
     for (width, height) in [PHONE, DESKTOP] {
         page.shape(width, height, "light").await;
@@ -383,7 +380,7 @@ async fn nothing_moves(page: &Browser) {
     page.shape(DESKTOP.0, DESKTOP.1, "light").await;
 }
 
-/// Buttons and pointer choose a part of the time, and its scale.
+/// Buttons and pointer select a time span, and its scale.
 async fn the_axis_is_chosen(page: &Browser) {
     let script = "const axis = card.axis, press = label => [...card.root.querySelectorAll('.tools button')].find(one => one.textContent === label).click();
         const drag = (from, to) => {
@@ -405,7 +402,7 @@ async fn the_axis_is_chosen(page: &Browser) {
         seen.lanes = lanes.size; seen.marks = card.svg.querySelectorAll('.mark, .clcm').length;
         return seen";
     let seen = page.run(script).await;
-    // The first millisecond has room on the one axis, and hardly any on the other, however long the machine took for the release.
+    // The first millisecond is wide on the one axis, and hardly visible on the other, however long the release took.
     let share = |name: &str| seen[name].as_f64().unwrap();
     assert!(share("spread") > 2.0 * share("linear"), "{seen}");
     for name in ["zoomed", "later", "back", "out", "part", "all"] {

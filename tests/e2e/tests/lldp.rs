@@ -1,4 +1,4 @@
-//! LLDP on real links: an lldpd as the neighbour of a switch, and two switches that learn each other.
+//! LLDP on real links: an lldpd as the neighbour of a switch, and two switches that discover each other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,14 +20,13 @@ use weir_tests::{inline_scenario, printed, until, Bench, Directory};
 const METRICS: &str = "127.0.0.1:9464";
 const END_LIMIT: Duration = Duration::from_secs(60);
 
-/// An lldpd does not answer a new neighbour at once: it is set to announce more often, with the
-/// same lifetime.
+/// An lldpd does not answer a new neighbour at once: this makes it announce more often, with the same lifetime.
 const LLDPD_CONF: &str = "configure system hostname 'peer'
 configure lldp tx-interval 1
 configure lldp tx-hold 120
 ";
 
-/// An lldpd that is isolated from the host's: it has its own socket, configuration and chroot.
+/// An lldpd isolated from the host's: it has its own socket, configuration and chroot.
 struct Lldpd {
     process: Process,
     socket: PathBuf,
@@ -37,7 +36,7 @@ impl Lldpd {
     fn start(bench: &Bench, host: &str) -> Self {
         let (socket, config) = (bench.file("lldpd.sock"), bench.file("lldpd.conf"));
         std::fs::write(&config, LLDPD_CONF).unwrap();
-        // The chroot's place is compiled in; what is mounted there is seen by this process alone.
+        // The path of the chroot is compiled in; mounts there are visible only to this process.
         let script =
             "mkdir -p /run/lldpd && mount -t tmpfs lldpd /run/lldpd && exec lldpd -d \"$@\"";
         let process = bench.start(
@@ -60,7 +59,7 @@ impl Lldpd {
         Self { process, socket }
     }
 
-    /// Returns the one neighbour that it hears, as lldpcli reports it.
+    /// Returns its only neighbour, as reported by lldpcli.
     fn neighbor(&self) -> Option<Value> {
         let mut lldpcli = Command::new("lldpcli");
         let output = lldpcli
@@ -108,7 +107,7 @@ fn a_switch_and_an_lldpd_see_each_other() {
         (&"Bridge".into(), &true.into()),
         "{seen}"
     );
-    // TLVs that it has no words for arrive whole: PFC for priority 3, and ours.
+    // TLVs unknown to it arrive completely: PFC for priority 3, and ours.
     let text = seen.to_string();
     assert!(text.contains("08,08"), "PFC: {seen}");
     assert!(text.contains("02,57,45"), "our own: {seen}");
@@ -138,7 +137,7 @@ fn a_switch_and_an_lldpd_see_each_other() {
     assert_eq!(metric(&scraped, "weir_lldp_neighbours{port=\"h1\"}"), 1.0);
     assert_eq!(events(&bench.switch, "pfc_mismatch").len(), 1);
 
-    // Each tells the other when it goes.
+    // Each notifies the other at its end.
     switches::end(&mut bench.switch);
     until("lldpd forgets the switch", || {
         lldpd.neighbor().is_none().then_some(())
@@ -146,7 +145,7 @@ fn a_switch_and_an_lldpd_see_each_other() {
     switches::start(&mut bench.switch);
     until("lldpd sees it again", || lldpd.neighbor());
     until("and it sees lldpd", || the_neighbor(&bench.switch));
-    // Its exit status is its own affair: 1 has been seen after a goodbye.
+    // Its exit status is ignored: 1 has been seen after a shutdown message.
     lldpd.process.ask_to_end();
     assert!(lldpd.process.wait(END_LIMIT).unwrap().is_some());
     let lost = until("the switch forgets lldpd", || {
@@ -160,7 +159,7 @@ fn a_switch_and_an_lldpd_see_each_other() {
     bench.end();
 }
 
-/// Two switches, a host on each; priority 3 is under the Level protocol.
+/// Two switches, a host on each; priority 3 uses the Level protocol.
 const TWO_SWITCHES: &str = r#"
 name = "two-switches"
 description = "Two switches on one link"
@@ -235,7 +234,7 @@ impl Pair {
         self.switches[1] = start(&self.scenario, &self.names, 1, |_| {});
     }
 
-    /// Waits until each hears the other as `kind`; returns both neighbours.
+    /// Waits until each sees the other as `kind`; returns both neighbours.
     fn until_kind(&self, kind: &str) -> [Neighbor; 2] {
         until(&format!("both are {kind} to each other"), || {
             let [one, other] = &self.switches;
@@ -247,7 +246,7 @@ impl Pair {
         })
     }
 
-    /// Returns the second switch's counts at the link of PFC with time zero, and of Feedback.
+    /// Returns the second switch's counts on the link of PFC with time zero, and of Feedback.
     fn heard(&self) -> (f64, f64) {
         let text = self.metrics(1);
         let of = |name: &str, rest: &str| {
@@ -276,7 +275,7 @@ impl Pair {
         metric(&self.metrics(switch), &series)
     }
 
-    /// Ends both in the ordinary way, and checks that they leave nothing behind.
+    /// Ends both normally, and checks that they leave nothing behind.
     fn end(mut self) {
         for switch in &mut self.switches {
             switches::end(switch);
@@ -316,7 +315,7 @@ fn two_switches_learn_each_other_and_drop_the_second_frame() {
         s1.mismatches.is_empty() && s2.mismatches.is_empty(),
         "{s1:?} {s2:?}"
     );
-    // Feedback goes on, refresh by refresh, and no zero follows it any more.
+    // Feedback continues with each refresh, and is no longer followed by zero.
     until("Feedback is not followed by zero", || {
         let (resumes, feedback) = pair.heard();
         let later = until("three more Feedbacks", || {
@@ -378,7 +377,7 @@ fn pfc_that_differs_is_an_event_and_a_metric_until_it_is_mended() {
         other.mode = ClassMode::Pfc(edge);
         config.classes.push(other);
     });
-    // It is another class: the Levels fit all the same.
+    // It is another class, but the Levels are compatible.
     let [s2, _] = pair.until_kind("enhanced");
     assert_eq!(
         s2.mismatches,

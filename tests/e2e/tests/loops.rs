@@ -1,4 +1,4 @@
-//! Loops of switches that learn addresses: they are found and broken, and hosts reach each other, each frame once.
+//! Loops of switches that learn addresses: they are detected and broken, and hosts reach each other, each frame once.
 
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +22,7 @@ fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
     events.filter(|event| event.kind == kind).collect()
 }
 
-/// Returns the ports that flood nothing, over all switches.
+/// Returns the number of ports that flood nothing, over all switches.
 fn blocked(bench: &Bench) -> usize {
     let switches = std::iter::once(&bench.switch).chain(&bench.others);
     let blocked = |switch: &SwitchProcess| {
@@ -79,7 +79,7 @@ fn join(names: &Names, hosts: [&str; 2], floods_groups: bool) {
     ));
     for port in [device, "second"] {
         ip(&format!("-n {here} link set {port} master br0 up"));
-        // The bridge keeps a tag beside the frame, where no XDP program sees it.
+        // The bridge keeps a tag outside the frame, where no XDP program sees it.
         let mut ethtool = inside(&here, Path::new("ethtool"));
         printed(ethtool.args(["-K", port, "txvlan", "off"]));
         let flood = if floods_groups { "on" } else { "off" };
@@ -89,8 +89,7 @@ fn join(names: &Names, hosts: [&str; 2], floods_groups: bool) {
     ip(&format!("-n {here} link set br0 up"));
 }
 
-/// Two cables carry VLAN 20 with tags, and one of them VLAN 30 as well: no probe without a tag gets
-/// through.
+/// Two cables carry VLAN 20 with tags, and one of them also VLAN 30: untagged probes do not get through.
 #[test]
 fn a_loop_of_one_vlan_is_broken_in_that_vlan_and_the_others_go_on() {
     let vlan = VlanId::new;
@@ -165,8 +164,8 @@ fn a_loop_of_one_vlan_is_broken_in_that_vlan_and_the_others_go_on() {
     bench.end();
 }
 
-/// A switch with two cables to a bridge of the kernel that passes broadcasts, and no other frames
-/// to groups: probes end there, and a broadcast loops.
+/// A switch with two cables to a kernel bridge that forwards broadcasts, but no other group frames: probes end there, and a
+/// broadcast loops.
 fn beside_a_bridge(on_moves: OnMoves) -> Bench {
     let bridge = |names: &Names| join(names, ["h3", "h4"], false);
     let configure = |config: &mut DaemonConfig| {
@@ -182,7 +181,7 @@ fn beside_a_bridge(on_moves: OnMoves) -> Bench {
 fn a_loop_through_a_bridge_that_eats_probes_is_found_by_addresses_that_move() {
     let bench = beside_a_bridge(OnMoves::Block);
     bench.give_addresses();
-    // Broadcasts go round once: their sender is known elsewhere.
+    // Broadcasts circulate: their sender is known elsewhere.
     let broadcasts = ["ping", "-b", "-i", "0.02", "10.99.0.255"];
     let h1 = bench.start("h1", &broadcasts);
     until("the loop is broken", || {

@@ -1,4 +1,4 @@
-//! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
+//! All integration tests of the package in one executable: one link, and each test still has a separate process.
 
 mod ansible;
 mod audit;
@@ -32,6 +32,7 @@ mod flight_recorder;
 mod gateway;
 mod gnmi;
 mod grafana;
+mod harm;
 mod hostile_clcm;
 mod hostile_input;
 mod idle;

@@ -1,4 +1,4 @@
-//! Mirrors with real frames: who looks sees every frame as it came or left, and is in nobody's way.
+//! Mirrors with real frames: the observer sees every frame as it arrived or left, and does not disturb anyone.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ const THERE: &str =
 const BACK: &str =
     "Ether(src='02:57:00:00:00:02', dst='02:57:00:00:00:01') / Dot1Q(vlan=0, prio=3) / Raw(b'back' + bytes(96))";
 
-/// A switch whose port h3 sends copies, configured by `mirrors`.
+/// Builds a switch whose port h3 sends copies, configured by `mirrors`.
 fn bench(rate: &str, mirrors: &str) -> Bench {
     Bench::of(THREE_HOSTS, &[rate], |config| {
         *config = with_mirrors(config, mirrors);
@@ -47,7 +47,7 @@ fn wait_for_copies(bench: &Bench, count: u64) {
     });
 }
 
-/// Records the frames that come to h3.
+/// Records the frames that arrive at h3.
 fn record(bench: &Bench) -> Process {
     let file = bench.file("h3.pcap");
     let file = file.to_str().unwrap();
@@ -117,8 +117,7 @@ fn who_looks_sees_both_directions_whole_and_in_order() {
     bench.end();
 }
 
-/// h1 is in VLAN 10 without knowing it, h2 behind a trunk: a mirror of VLAN 10 copies frames of
-/// both and no others.
+/// h1 is in VLAN 10 without tags, h2 behind a trunk: a mirror of VLAN 10 only copies frames of both.
 #[test]
 fn who_looks_at_a_vlan_sees_nothing_of_others() {
     let select = mirror("select-all = true\nselect-vlan = [10, \"30-39\"]");
@@ -162,7 +161,7 @@ fn who_looks_at_a_vlan_sees_nothing_of_others() {
 }
 
 #[test]
-fn a_monitor_that_is_too_slow_holds_nobody_up() {
+fn a_slow_monitor_delays_no_one_else() {
     let select = mirror("select-all = true");
     let bench = Bench::of(THREE_HOSTS, &["link-defaults.rate=100Mbit"], |config| {
         *config = with_mirrors(config, &select);
@@ -185,7 +184,7 @@ fn a_monitor_that_is_too_slow_holds_nobody_up() {
     let state = mirrors(&bench).remove(0);
     assert!(state.lost_frames_total > 0, "{state:?}");
     assert_eq!(bench.port("h1").drops_total.values().sum::<u64>(), 0);
-    // A reload takes the mirror away, and the port is as any other.
+    // A reload removes the mirror, and the port is normal again.
     let mut config = bench.switch.config.clone();
     config.mirrors.clear();
     std::fs::write(bench.switch.config_file(), config.to_toml()).unwrap();
@@ -193,7 +192,7 @@ fn a_monitor_that_is_too_slow_holds_nobody_up() {
     assert_eq!(mirrors(&bench), []);
     let route = ["route", "set", "02:57:00:00:00:03", "h3"];
     printed(switchctl(&bench.switch.config.api_socket).args(route));
-    // And back it does not go while a route leads there.
+    // It cannot become a mirror again while a route leads there.
     std::fs::write(bench.switch.config_file(), bench.switch.config.to_toml()).unwrap();
     let output = switchctl(&bench.switch.config.api_socket)
         .arg("reload")

@@ -1,6 +1,7 @@
-//! Restarts into random configurations under random misfortunes: a switch forwards afterwards, with one of the two configurations.
+//! Restarts into random configurations during random misfortunes: a switch forwards afterwards, with one of the two
+//! configurations.
 //!
-//! `WEIR_MISFORTUNES` is how many there are, and `WEIR_SEED` the seed.
+//! `WEIR_MISFORTUNES` sets their number, and `WEIR_SEED` the seed.
 
 use std::fmt::Debug;
 use std::net::{SocketAddr, TcpListener};
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
+use weir_api::audit::Audit;
 use weir_api::reload::Configuration;
 use weir_api::words::Stage;
 use weir_config::daemon::DaemonConfig;
@@ -24,14 +26,16 @@ use weir_tests::namespace::Visit;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, PATIENT_DETECTION};
 
-/// Number in a run of all tests: each of them once.
+/// Number in a normal run: each of them once.
 const COUNT: u64 = Misfortune::ALL.len() as u64;
 const SEED: u64 = 42;
-/// Maximum time from the occasion to a misfortune.
+/// Maximum delay from the trigger to a misfortune.
 const DELAY_MAX: Duration = Duration::from_millis(400);
 /// A device and its other end in the switch's namespace, without a host.
 const SPARE: [&str; 2] = ["spare0", "spare1"];
 const TOKEN: &str = "a-token-that-is-long-enough";
+/// A host polls its device at this interval only, and keeps frames meanwhile.
+const KEPT: Duration = Duration::from_secs(3);
 const LISTEN: &str = "127.0.0.1:9701";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +78,7 @@ impl Misfortune {
         Self::MemoryShort,
     ];
 
-    /// Returns true if it needs a next switch, because the affected process would otherwise just
-    /// have crashed.
+    /// Returns true if it needs a next switch, because otherwise the process would simply have crashed.
     fn waits_for_the_next(self) -> bool {
         matches!(self, Self::NextKilled | Self::OldKilled)
     }
@@ -124,31 +127,20 @@ impl Places {
         let new = self.program.with_extension("link");
         let _ = std::fs::remove_file(&new);
         std::fs::hard_link(&self.pristine, &new).unwrap();
-        // Nothing happens where both are the same file.
+        // If both are the same file, nothing happens.
         std::fs::rename(&new, &self.program).unwrap();
         let _ = std::fs::remove_file(&new);
         self.replace(&self.token, TOKEN, 0o600);
     }
 
-    /// Returns the process that is to be the next switch. The present one, `old`, may have been so
-    /// before.
     fn next(&self, old: u32) -> Option<Pid> {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let next = processes.filter(|process| {
-            let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-            let mut words = line.split(|byte| *byte == 0);
-            words.any(|word| word == self.file.as_os_str().as_bytes())
-                && line.ends_with(b"--kept\0next\0")
-        });
-        let pids = next.filter_map(|it| it.file_name().to_str()?.parse().ok());
-        let mut pids = pids.filter(|pid: &u32| *pid != old);
-        pids.next().map(|pid| Pid::from_raw(pid as i32))
+        next(&self.file, old)
     }
 
     /// Applies the misfortune; the returned value is kept until the switch is judged.
     fn strike(&self, misfortune: Misfortune, [keeper, old]: [u32; 2]) -> Option<TcpListener> {
         let dies = |pid: u32| {
-            // One that has ended already does not mind.
+            // Fails harmlessly if it has already ended.
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
         };
         match misfortune {
@@ -180,6 +172,20 @@ impl Places {
         }
         None
     }
+}
+
+/// Returns the process that is to be the next switch of this file. The present one, `old`, may have
+/// been so before.
+fn next(file: &Path, old: u32) -> Option<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let next = processes.filter(|process| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        words.any(|word| word == file.as_os_str().as_bytes()) && line.ends_with(b"--kept\0next\0")
+    });
+    let pids = next.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let mut pids = pids.filter(|pid: &u32| *pid != old);
+    pids.next().map(|pid| Pid::from_raw(pid as i32))
 }
 
 fn another(base: &DaemonConfig, places: &Places, random: &mut Random) -> DaemonConfig {
@@ -228,7 +234,7 @@ fn restart(
                 }
                 std::thread::yield_now();
             }
-            // The moment is the test's input, not a wait for anything.
+            // The delay is the test's input, not a wait for a condition.
             std::thread::sleep(delay);
             places.strike(misfortune, processes)
         });
@@ -310,7 +316,7 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
     let mut before = base.to_toml();
     let [mut kept, mut changed] = [0u64; 2];
     for number in 0..count {
-        // All of them in turn, and each with other configurations and moments.
+        // All of them in turn, each with different configurations and delays.
         let misfortune = Misfortune::ALL[number as usize % Misfortune::ALL.len()];
         let next = another(&base, &places, &mut random);
         let delay = DELAY_MAX.mul_f64(random.below(1_000) as f64 / 1_000.0);
@@ -370,8 +376,7 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
     scene.end();
 }
 
-/// `--check` reports whether the next switch could start, and leaves neither a process nor a
-/// change.
+/// `--check` reports if the next switch could start, and leaves neither a process nor a change.
 #[test]
 fn a_restart_can_be_tried() {
     let mut scene = Scene::new(
@@ -407,6 +412,69 @@ fn a_restart_can_be_tried() {
     std::fs::write(&file, good).unwrap();
     let restart = scene.switch(1).restart();
     restart.unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(20);
+    scene.assert_lossless();
+    scene.end();
+}
+
+/// The kernel gives a device to no other switch while somebody keeps a frame that this one has sent. A restart is refused if a
+/// frame is kept before, and undone if one is kept once neighbours are paused.
+#[test]
+fn a_restart_waits_for_hosts_that_keep_frames() {
+    let slow = [
+        "flow.a.frame=200B",
+        "flow.a.rate=200kbit",
+        "flow.b.rate=1Mbit",
+    ];
+    let mut overrides = vec![PATIENT_DETECTION, "link-defaults.rate=10Gbit"];
+    overrides.extend(slow);
+    let mut scene = Scene::new("one-switch.toml", &overrides, |_| ());
+    let _ = scene.reports();
+    let started = scene.switch(0).start_with_keeper();
+    started.unwrap_or_else(|error| panic!("{error:#}"));
+    let file = scene.switch(0).config_file().to_owned();
+    let socket = scene.switch(0).config.api_socket.clone();
+    let pid = scene.switch(0).status().unwrap().pid;
+    let restart = || {
+        let output = switchctl(&socket).arg("restart").output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), told)
+    };
+    scene.start_hosts();
+    scene.wait_for_all(20);
+
+    let keep = |scene: &Scene| {
+        scene.take_late("h2", KEPT);
+        until("a frame is with the transmitter", || {
+            let audit: Audit = scene.stage.switches[0].get("/v1/audit").unwrap();
+            let port = audit.ports.iter().find(|port| port.port == "h2").unwrap();
+            (port.with_transmitter > 0).then_some(())
+        });
+    };
+    keep(&scene);
+    let (code, told) = restart();
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("port h2") && told.contains("kept"), "{told}");
+    scene.take_late("h2", Duration::ZERO);
+    scene.wait_for_all(20);
+
+    let (code, told) = std::thread::scope(|scope| {
+        let restarting = scope.spawn(restart);
+        let next = until("the next switch is prepared", || next(&file, pid));
+        kill(next, Signal::SIGSTOP).unwrap();
+        keep(&scene);
+        kill(next, Signal::SIGCONT).unwrap();
+        restarting.join().unwrap()
+    });
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("port h2") && told.contains("kept"), "{told}");
+    assert_eq!(scene.switch(0).status().unwrap().pid, pid);
+    assert_eq!(next(&file, pid), None);
+    scene.take_late("h2", Duration::ZERO);
+    scene.wait_for_all(20);
+
+    let restarted = scene.switch(0).restart();
+    restarted.unwrap_or_else(|error| panic!("{error:#}"));
     scene.wait_for_all(20);
     scene.assert_lossless();
     scene.end();

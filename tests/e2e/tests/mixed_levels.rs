@@ -1,6 +1,5 @@
-//! Rings in which switches with Levels meet regular ones and are not told: frames flow, none is lost, and
-//! both sides understand each other. What is not promised there is freedom from deadlock: most of these tests
-//! have traffic under which no ring locks.
+//! Rings in which switches with Levels meet unaware regular ones: frames flow, none is lost, and both sides understand each
+//! other. Freedom from deadlock is not promised there: most of these tests have traffic under which no ring locks.
 
 use weir_config::scenario::Scenario;
 use weir_lab::lab::interrupt::wait_for;
@@ -8,8 +7,8 @@ use weir_lab::lab::stage::Stage;
 use weir_tests::metrics::Metrics;
 use weir_tests::{run_as_expected_and, scenario, PATIENCE, PATIENT_DETECTION};
 
-/// Regular switches have to react within the room of the buffers, and a busy machine keeps one from
-/// its core for 100 ms: slow links give them the time.
+/// Regular switches must react within the room of the buffers, and a busy machine keeps one off its core for 100 ms: slow
+/// links give them the time.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
 #[test]
@@ -27,8 +26,7 @@ fn regular_and_enhanced_switches_in_turns() {
     check(&["s2", "s4"]);
 }
 
-/// Three regular switches lock with the second host as four do; the Deadlock Breaker of any one of them moves
-/// the whole loop.
+/// Three regular switches lock with the second host like four; the Deadlock Breaker of any one of them moves the whole loop.
 #[test]
 fn the_deadlock_breaker_releases_a_mixed_ring() {
     let overrides = [
@@ -78,8 +76,8 @@ fn check(regular: &[&str]) {
     assert!(result.drops.is_empty(), "{:?}", result.drops);
 }
 
-/// Checks that the counts of sent frames at one side of each mixed link match the other side's
-/// counts of received ones. Returns the pauses of regular switches, including Feedback.
+/// Checks that the counts of frames sent at one side of each mixed link match those received at the other. Returns the
+/// pauses of regular switches, including Feedback.
 fn understood(scenario: &Scenario, stage: &Stage) -> u64 {
     let name = |index: usize| scenario.switches[index].as_str();
     let mixed = scenario.links.iter().filter_map(|link| {
@@ -93,7 +91,7 @@ fn understood(scenario: &Scenario, stage: &Stage) -> u64 {
     let (mut count, mut told) = (0, 0);
     for (enhanced, regular) in mixed {
         count += 1;
-        // The two are not read at the same moment.
+        // The two are not read simultaneously.
         let mut seen = None;
         let agreed = wait_for(PATIENCE, || {
             let one = Side::of(stage, enhanced, regular);
@@ -144,12 +142,11 @@ impl Side {
     }
 }
 
-/// To a regular switch, a Feedback is a short pause and a resume that follows at once; every other
-/// pause was meant as one. No pause of a regular switch passes for Feedback.
+/// A regular switch sees a Feedback as a short pause followed at once by a resume; every other pause is a real one. No pause
+/// of a regular switch is mistaken for Feedback.
 ///
-/// Frames sent before the neighbour's daemon listened are lost, and of a pair perhaps the first
-/// frame alone: no traffic had begun, so those were Feedback. A switch that no traffic came to from
-/// its neighbour has sent no other, so that this may be all there was.
+/// Frames sent before the neighbour's daemon listened are lost, and of a pair perhaps only the first: there was no traffic,
+/// so those were Feedback. A switch without traffic from its neighbour has sent no others, so these may be all.
 fn agree(enhanced: &Side, regular: &Side) -> bool {
     const BEFORE_IT_LISTENED: u64 = 100;
     assert_eq!(enhanced.feedback_received, Some(0));

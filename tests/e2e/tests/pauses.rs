@@ -1,4 +1,4 @@
-//! Hosts that pause without end, with real frames: what is not lossless goes on, and others lose nothing.
+//! Hosts that pause without end, with real frames: lossy traffic continues, and others lose nothing.
 
 use weir_api::daemon::Queue;
 use weir_config::daemon::PfcwdConfig;
@@ -6,7 +6,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench, LOSSLESS};
 
 const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
-/// At this rate one pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it.
+/// At this rate a pause of 65535 quanta lasts 3.4 s: no test machine is too slow to refresh it.
 const RATE: &str = "link-defaults.rate=10Mbit";
 const FRAMES: u32 = 100;
 /// Priorities 0, 1 and 2, none of which is lossless.
@@ -38,8 +38,7 @@ fn sent(bench: &Bench, host: &str, priority: u8) -> u64 {
         .map_or(0, |queue| queue.tx_frames_total)
 }
 
-/// Repeats `pause` from h3 while h1 sends frames of a lossy priority to h3 and of both kinds to h2:
-/// they leave.
+/// Repeats `pause` from h3 while h1 sends frames of a lossy priority to h3 and of both kinds to h2: checks that they leave.
 fn others_flow(bench: &Bench, pause: &str) -> (Scapy, Scapy) {
     let mut h1 = Scapy::start(bench, "h1");
     let mut h3 = Scapy::start(bench, "h3");
@@ -93,8 +92,7 @@ fn pause_for_ever_stops_nobody_at_an_edge_port() {
     bench.end();
 }
 
-/// Lossless frames for the host that pauses wait, until the watchdog declares a storm and drops
-/// them, and nothing else.
+/// Lossless frames for the pausing host wait until the watchdog declares a storm and drops only them.
 #[test]
 fn pauses_of_all_priorities_for_ever_cost_only_what_is_for_that_host() {
     let bench = bench();
@@ -105,7 +103,7 @@ fn pauses_of_all_priorities_for_ever_cost_only_what_is_for_that_host() {
         h3.send(1, ALL);
         (bench.drops("h1", "storm") == u64::from(FRAMES)).then_some(())
     });
-    // Others go on during the storm, by the same ingress port.
+    // Others continue during the storm, through the same ingress port.
     h1.send(FRAMES, &frame(2, LOSSLESS));
     until("frames for others leave", || {
         h3.send(1, ALL);

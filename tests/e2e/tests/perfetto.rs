@@ -1,5 +1,5 @@
-//! Traces for Perfetto, decoded by Perfetto's own Python classes. Its trace processor, which would be
-//! asked by SQL, is downloaded from outside the Python Package Index.
+//! Traces for Perfetto, decoded by Perfetto's own Python classes. Its trace processor, which can be queried by SQL, is
+//! downloaded from outside the Python Package Index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -57,7 +57,7 @@ fn decode(python: &Path, bytes: &[u8]) -> Decoded {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The moment of an event of the record, which has seconds.
+/// Converts the time of a recorded event from seconds.
 fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
@@ -83,7 +83,7 @@ fn a_trace_of_ring4_has_the_times_of_the_record() {
     arrows_lead_round_the_ring(&decoded);
 }
 
-/// Detection, election and release among them.
+/// Including detection, election and release.
 fn events_are_those_of_the_record(decoded: &Decoded, result: &RunResult) {
     let track = |switch: &str, port: &Option<String>, priority: Option<u8>| {
         let priority = priority.map(|priority| format!("priority {priority}"));
@@ -131,7 +131,7 @@ fn events_are_those_of_the_record(decoded: &Decoded, result: &RunResult) {
         began.sort_unstable();
         ended.sort_unstable();
         assert_eq!(began, of(begins), "{name}");
-        // What is still going on ends with the trace.
+        // Unfinished spans end with the trace.
         let end = decoded.slices.iter().map(|it| it.to).max().unwrap_or(0);
         let mut expected = of(ends);
         expected.resize(began.len(), end);
@@ -168,8 +168,8 @@ fn queues_are_those_of_the_record(decoded: &Decoded, result: &RunResult) {
     }
 }
 
-/// Each arrow goes forward in time, from a port to its neighbour or through a switch; and the pauses
-/// that lock the ring are one chain of them.
+/// Each arrow points forward in time, from a port to its neighbour or through a switch; and the pauses that lock the ring
+/// form one chain.
 fn arrows_lead_round_the_ring(decoded: &Decoded) {
     let mut from: BTreeMap<u64, &Entry> = BTreeMap::new();
     let mut before: BTreeMap<(&[String], u64), &Entry> = BTreeMap::new();
@@ -189,7 +189,7 @@ fn arrows_lead_round_the_ring(decoded: &Decoded) {
                 assert_eq!(lanes, ("pauses neighbour", "paused by neighbour"));
                 assert_eq!(source.track[1], slice.track[0]);
                 assert_eq!(source.track[0], slice.track[1]);
-                // 10 µs of the cable and 64 bytes at 100 Mbit/s, with preamble and gap.
+                // 10 µs of cable and 64 bytes at 100 Mbit/s, with preamble and gap.
                 assert_eq!(slice.at - source.at, 10_000 + 84 * 80);
                 crossed += 1;
             }
@@ -198,7 +198,7 @@ fn arrows_lead_round_the_ring(decoded: &Decoded) {
     }
     let received = decoded.slices.iter();
     let received = received.filter(|it| it.track.ends_with(&["paused by neighbour".to_owned()]));
-    // Hosts of this scenario pause nobody.
+    // Hosts of this scenario send no pauses.
     assert_eq!(
         received.count(),
         crossed,

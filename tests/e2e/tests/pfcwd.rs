@@ -11,7 +11,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::switches::events;
 use weir_tests::{until, Bench, LOSSLESS};
 
-/// At this rate one pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it.
+/// At this rate a pause of 65535 quanta lasts 3.4 s: no test machine is too slow to refresh it.
 const RATE: &str = "link-defaults.rate=10Mbit";
 const HOLD: &str = "bytes.fromhex('0180c2000001025700000002' '8808' '0101' '0008' '000000000000' 'ffff') + bytes(34)";
 const RESUME: &str = "bytes.fromhex('0180c2000001025700000002' '8808' '0101' '0008') + bytes(42)";
@@ -99,7 +99,7 @@ fn a_storm_meets_each_action_and_ends() {
             Some(action)
         );
 
-        // Other priorities do not know of it.
+        // Other priorities are not affected.
         let others = others_sent(switch);
         h1.send(FRAMES, &other);
         until_in_storm(&mut h2, "other priorities flow", || {
@@ -175,8 +175,7 @@ fn a_storm_meets_each_action_and_ends() {
     bench.end();
 }
 
-/// Two switches: the one next to the storm's origin declares it, the other one knows by LLDP that
-/// it is a victim.
+/// Two switches: the one next to the storm's origin declares it, the other one knows from LLDP that it is a victim.
 #[test]
 fn a_storm_is_called_where_it_comes_from_and_not_at_its_victim() {
     let overrides = [RATE, "class.lossless.mode=pfc", "deadlock.policy=breaker"];
@@ -186,7 +185,7 @@ fn a_storm_is_called_where_it_comes_from_and_not_at_its_victim() {
             ..PfcwdConfig::default()
         };
         if config.name == "s2" {
-            // Late enough for the victim's own watchdog to have its say first.
+            // Late enough for the victim's watchdog to react first.
             pfcwd.detection = weir_core::Duration::from_millis(3_000);
         }
         config.pfcwd = pfcwd;

@@ -1,5 +1,5 @@
-//! Comparison of `switchctl plan` with the counts of a real switch: the peak occupancy of its
-//! buffers, and the number of pauses of each host. Nothing in the prediction is taken from a run.
+//! Compares `switchctl plan` with counts of a real switch: the peak occupancy of its buffers, and the number of pauses of
+//! each host. The prediction uses no data from a run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,17 +12,17 @@ use weir_lab::lab::run::{run, Options};
 use weir_results::table;
 use weir_tests::scenario;
 
-/// Relative tolerance. A host that another process keeps from its core answers late: it overshoots
-/// xoff, and its pauses become longer and fewer.
+/// Relative tolerance. A host kept off its core by another process reacts late: it overshoots xoff, and its pauses become
+/// longer and fewer.
 const TOLERANCE: f64 = 0.15;
 /// Minimum number of pauses of a host in each run: with fewer, the host stalled.
 const PAUSES_MIN: u64 = 10;
-/// Minimum load of the slow line, relative to its rate, while all three hosts send: with less,
-/// processes did not get the cores that they needed.
+/// Minimum load of the slow line, relative to its rate, while all three hosts send: with less, processes did not get the
+/// cores that they needed.
 const CARRIED: f64 = 0.97;
 /// All three send and all buffers are at their thresholds.
 const BUSY_SECONDS: [f64; 2] = [1.0, 3.4];
-/// The median counts: a host that is kept from its core for a while does not decide.
+/// The median counts, so that a host kept off its core for a while does not matter.
 const RUNS: usize = 3;
 /// Maximum number of runs on a shared machine until one is undisturbed.
 const RUNS_MAX: usize = 8;
@@ -50,9 +50,8 @@ fn rows<'a>(of: &'a Value, key: &str) -> &'a [Value] {
     of[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Returns the machine's disturbance of a run, if any: the plan assumes lines that carry their rate
-/// and lose nothing. A lost XON, for example, holds its host for the whole of the last pause's
-/// time. Planned values are not considered.
+/// Returns the machine's disturbance of a run, if any: the plan assumes lines that carry their rate and lose nothing. A lost
+/// XON, for example, holds its host for the full time of the last pause. Planned values are not considered.
 fn disturbance(scenario: &Scenario, result: &RunResult) -> Option<String> {
     if !result.drops.is_empty() {
         return Some(format!("frames were dropped: {:?}", result.drops));
@@ -113,7 +112,7 @@ fn peaks_and_pauses_of_a_burst_are_as_planned() {
         assert_eq!(rows(run, "queues").len(), 1);
         for (row, before) in buffers.iter().zip(rows(&planned, "ingress")) {
             let name = &row["buffer"];
-            // The prediction beside the count is the one from before the run.
+            // The prediction next to the count is the one from before the run.
             assert_eq!(row["predicted_peak_bytes"], before["peak_bytes"], "{name}");
             assert_eq!(row["predicted_pauses"], before["pauses"]["count"], "{name}");
             assert!(row["pauses"].as_u64().unwrap() >= PAUSES_MIN, "{row}");

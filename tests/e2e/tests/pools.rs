@@ -11,7 +11,7 @@ const SCENARIO: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../scenarios/shared-buffers.toml"
 );
-/// One pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it.
+/// At this rate a pause of 65535 quanta lasts 3.4 s: no test machine is too slow to refresh it.
 const RATE: &str = "link-defaults.rate=10Mbit";
 /// Charge of a frame: 1018 B in cells.
 const FRAME: u64 = 1024;
@@ -36,7 +36,7 @@ fn of(all: &Buffers, port: &str) -> PooledBuffer {
     found.unwrap().clone()
 }
 
-/// Pauses h4, and waits until `count` frames from a host have come in and wait for it.
+/// Pauses h4, and waits until `count` frames from a host have arrived and wait for it.
 fn fill(bench: &Bench, h4: &mut Scapy, from: u8, count: u64) -> Buffers {
     let name = format!("h{from}");
     let mut host = Scapy::start(bench, &name);
@@ -58,7 +58,7 @@ fn two_hosts_find_what_the_pool_has_left_and_lose_nothing() {
         bench.pfc("h4").paused.then_some(())
     });
 
-    // α = 1: the first one stops at half of the pool; scapy obeys nothing, and the rest is in the headroom.
+    // α = 1: the first one stops at half of the pool; scapy ignores pauses, so the rest is in the headroom.
     let all = fill(&bench, &mut h4, 1, 100);
     let first = of(&all, "h1");
     assert!(first.pausing && !of(&all, "h3").pausing);
@@ -76,7 +76,7 @@ fn two_hosts_find_what_the_pool_has_left_and_lose_nothing() {
     assert_eq!(second.headroom_used_bytes, 50 * FRAME - POOL / 4);
     let used = first.headroom_used_bytes + second.headroom_used_bytes;
     assert_eq!((pool.headroom_used_bytes, pool.paused_buffers), (used, 2));
-    // Both at all four ports, as the file does not say more.
+    // For all four ports, since the file does not set it.
     assert_eq!(pool.headroom_bytes, 4 * 3 * 1024 * 1024);
     for (metric, value) in [
         ("weir_pool_used_bytes{pool=\"lossless\"}", pool.used_bytes),

@@ -1,5 +1,5 @@
-//! Devices of a running switch that come and go: other ports lose nothing, and a device that is there again is used without a
-//! restart.
+//! Devices of a running switch that are removed and return: other ports lose nothing, and a returning device is used without
+//! a restart.
 
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -10,13 +10,12 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::{self, events, port, switchctl};
 use weir_tests::{inline_scenario, until};
 
-/// Number of times that a device is deleted and made again.
+/// Number of times that a device is deleted and created again.
 const TIMES: usize = 25;
-/// Limit on the median time until a port forwards again: a shared machine stalls now and then.
+/// Limit on the median time until a port forwards again: a shared machine stalls occasionally.
 const SOON: Duration = Duration::from_secs(1);
 
-/// One switch with three hosts: `h1` and `h2` send to each other, and `h1` to `h3`, whose device
-/// comes and goes.
+/// One switch with three hosts: `h1` and `h2` send to each other, and `h1` to `h3`, whose device is removed and returns.
 const THREE_HOSTS: &str = r#"
 name = "three-hosts"
 description = "One switch with three hosts"
@@ -111,7 +110,7 @@ fn assert_others_lossless(scene: &mut Scene) {
     assert_balanced(scene);
 }
 
-/// Restarts the hosts; checks that all three flows arrive whole.
+/// Restarts the hosts; checks that all three flows arrive intact.
 fn assert_all_forwarded(scene: &mut Scene) {
     scene.start_hosts();
     scene.wait_for_all(100);
@@ -179,7 +178,7 @@ fn a_renamed_device_is_followed() {
     scene.end();
 }
 
-/// Its other end stays, and the host there notices only silence.
+/// Its other end remains, and the host there only notices silence.
 #[test]
 fn a_device_goes_to_another_namespace_and_comes_back() {
     let mut scene = scene(|_| ());
@@ -272,7 +271,7 @@ fn a_port_is_removed_and_added() {
         assert_eq!(wait_until_gone(&mut scene), "removed by an operator");
         let rings = port(scene.switch(0), "h3");
         assert_eq!(rings.xdp_mode.as_str(), "detached", "{rings:?}");
-        // News of its link do not bring it back.
+        // Changes of its link do not bring it back.
         scene.ip("s1", "link set h3 down");
         scene.ip("s1", "link set h3 up");
         scene.wait_for_more(1, 100);
@@ -293,12 +292,11 @@ fn a_port_is_removed_and_added() {
     scene.end();
 }
 
-/// A restart while a device is gone loses nothing between others, and the device is used when it is
-/// back.
+/// A restart while a device is gone loses nothing between others, and the device is used when it returns.
 #[test]
 fn a_restart_does_not_need_every_device() {
     let mut scene = scene(|_| ());
-    // Earlier frames are no part of the sum.
+    // Earlier frames are not part of the sum.
     let _ = scene.reports();
     let switch = scene.switch(0);
     switch

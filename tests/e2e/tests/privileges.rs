@@ -1,4 +1,4 @@
-//! Privileges of a running daemon: those of every thread, as the kernel reports them.
+//! Privileges of a running daemon: those of every thread, as reported by the kernel.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ const FILTERED: &str = "2";
 /// Refused calls, clone3(2), and the calls of a running switch.
 const FILTERS: &str = "3";
 
-/// Every thread's status by its name and number.
+/// Returns every thread's status by its name and number.
 fn threads(bench: &Bench) -> BTreeMap<String, BTreeMap<String, String>> {
     let pid = bench.switch.switch_pid().unwrap();
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     tasks
         .filter_map(|task| {
             let task = task.unwrap();
-            // A thread that was asked for one thing may have ended meanwhile.
+            // A thread for a single task may have ended in the meantime.
             let text = std::fs::read_to_string(task.path().join("status")).ok()?;
             let fields: BTreeMap<String, String> = text
                 .lines()
@@ -47,7 +47,7 @@ fn expect_restricted(bench: &Bench, kept: u64) {
     }
 }
 
-/// The daemon forwards, is reloaded and ends in order with the privileges that it has kept.
+/// The daemon forwards, is reloaded and ends normally with the privileges that it has kept.
 #[test]
 fn every_thread_has_what_it_needs_and_no_more() {
     let bench = Bench::new(&[], |config| config.forwarding.learning = true);
@@ -62,7 +62,7 @@ fn every_thread_has_what_it_needs_and_no_more() {
     bench.end();
 }
 
-/// The next switch needs SYS_ADMIN for the programs of the one before, until it forwards.
+/// The next switch needs SYS_ADMIN for its predecessor's programs, until it forwards.
 #[test]
 fn a_restarted_switch_has_no_more_than_the_first() {
     let mut bench = Bench::new(&[], |_| {});

@@ -1,5 +1,5 @@
-//! A real Prometheus scrapes two rings, one of which locks and is released again and again while the other has
-//! Levels: every expression of every panel and every rule has data.
+//! A real Prometheus scrapes two rings, one of which locks and is released repeatedly while the other has Levels: every
+//! expression of every panel and every rule has data.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -66,7 +66,7 @@ fn every_panel_and_every_rule_has_data() {
     for rule in rules::recordings() {
         missing.insert(rule.expression.clone(), format!("rule {}", rule.name));
     }
-    // An alert's threshold is rarely reached, but what it compares with it is always there.
+    // An alert's threshold is rarely reached, but the compared values always exist.
     for alert in rules::alerts() {
         missing.insert(alert.signal.to_owned(), format!("alert {}", alert.name));
     }
@@ -89,7 +89,7 @@ fn every_panel_and_every_rule_has_data() {
     }
 }
 
-/// Over TLS and with the token; a Prometheus without them is refused.
+/// With TLS and the token; a Prometheus without them is refused.
 #[test]
 fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
     let secrets = tempfile::tempdir().unwrap();
@@ -129,7 +129,7 @@ fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
         (prometheus, job, expected)
     });
     for (prometheus, job, expected) in started {
-        // On a busy machine a scrape may take too long, which says nothing of who is let in.
+        // On a busy machine a scrape may time out, which does not mean that it was refused.
         let up = until("the switch was scraped, or not", || {
             let up = prometheus.values("up{job=\"weir\"}").first().copied()?;
             (up == expected || expected == 0.0).then_some(up)
@@ -141,8 +141,7 @@ fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
     bench.end();
 }
 
-/// Checks that all are evaluated without a fault, and that the alerts' texts contain no template
-/// error.
+/// Checks that all are evaluated without an error, and that the alerts' texts contain no template error.
 fn check_rules(prometheus: &Prometheus) {
     let rules = until("all rules were evaluated", || {
         let data = prometheus.api("/api/v1/rules");

@@ -1,5 +1,5 @@
-//! An application that does not read, behind a switch: with `weir-host push-back` its datagrams wait in the switch, and without it
-//! they are dropped at its socket.
+//! An application that does not read, behind a switch: with `weir-host push-back` its datagrams wait in the switch, without
+//! it they are dropped at its socket.
 
 use std::fs::File;
 use std::net::UdpSocket;
@@ -12,10 +12,10 @@ use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench};
 
 const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
-/// Half of the socket takes a third of a second to fill: no process has to be quick.
+/// Half of the socket fills in a third of a second, so no process has to be fast.
 const RATE: &str = "10Mbit";
 const ROOM_BYTES: usize = 2 << 20;
-/// More than the socket takes, and less than the switch.
+/// More than the socket holds, and less than the switch.
 const DATAGRAMS: u32 = 2500;
 const FRAME: &str =
     "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / \
@@ -34,7 +34,7 @@ fn socket(bench: &Bench) -> UdpSocket {
     socket
 }
 
-/// Returns the datagrams for which h2 had no room.
+/// Returns the number of datagrams for which h2 had no room.
 fn dropped_at_the_socket(bench: &Bench) -> u64 {
     let text = bench.output("h2", &["cat", "/proc/net/snmp"]);
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
@@ -108,7 +108,7 @@ fn what_an_application_does_not_read_waits_in_the_switch() {
     bench.end();
 }
 
-/// Control.
+/// Control experiment.
 #[test]
 fn without_push_back_it_is_dropped_at_the_socket() {
     let (bench, socket) = bench();

@@ -1,4 +1,4 @@
-//! Reloads of a running switch under load: what they change is in force, and no frame is lost by them.
+//! Reloads of a running switch under load: their changes take effect, and they lose no frame.
 
 use std::time::Duration as StdDuration;
 
@@ -12,7 +12,7 @@ use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::{scenario, tear_down, until, with_traffic};
 
-/// For each of the four switches.
+/// Number for each of the four switches.
 const RELOADS: u64 = 50;
 const ANSWER_LIMIT: StdDuration = StdDuration::from_secs(60);
 
@@ -87,7 +87,7 @@ fn many_reloads_of_a_loaded_ring_lose_no_frame() {
             assert_in_force(switch, xoff, policy);
         }
     }
-    // By a signal, too: it is told as an event.
+    // A reload by a signal is also reported as an event.
     let switch = &mut stage.switches[0];
     let reloaded = |switch: &SwitchProcess| {
         let page: EventPage = switch.get("/v1/events?after=0").unwrap();
@@ -103,7 +103,7 @@ fn many_reloads_of_a_loaded_ring_lose_no_frame() {
     assert_all_arrive(stage);
 }
 
-/// Checks that every frame arrives once, whole and in order.
+/// Checks that every frame arrives once, intact and in order.
 fn assert_all_arrive(mut stage: Stage) {
     for host in &mut stage.hosts {
         host.stop_sending().unwrap();

@@ -1,6 +1,6 @@
-//! A run of the simulator as one page, in Chromium: it says the verdict, shows who paused whom when, and needs no network.
+//! A simulator run as one page in Chromium: it states the verdict, shows pauses over time, and needs no network.
 //!
-//! `WEIR_SCREENSHOTS=DIR` leaves pictures for the book there.
+//! `WEIR_SCREENSHOTS=DIR` saves pictures for the book there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -79,7 +79,7 @@ fn a_run_is_a_page_that_shows_who_paused_whom() {
         );
         assert!(verdict.ends_with("nothing lost"), "{verdict}");
 
-        // It begins where the ring is locked: each switch pauses the one before it.
+        // It begins when the ring is locked: each switch pauses the one before it.
         let circle = text(page, "#pauses").await;
         let names = circle
             .strip_prefix("A circle: ")
@@ -98,13 +98,13 @@ fn a_run_is_a_page_that_shows_who_paused_whom() {
             page.screenshot(&pictures.join("report-dark.png")).await;
         }
 
-        // The end of the run, where the ring moves again.
+        // The end of the run, when the ring moves again.
         page.run("const s = document.querySelector('#moment'); s.value = s.max; s.dispatchEvent(new Event('input'))").await;
         let end = text(page, "#pauses").await;
         assert!(!end.starts_with("A circle"), "{end}");
         assert_eq!(text(page, "#now").await, "at 8.000 s");
 
-        // Sorted by what was received, most first.
+        // Sorted by received bytes, descending.
         page.run("[...document.querySelectorAll('#flows th button')].find(b => b.textContent === 'received').click()").await;
         let received = page.run("return [...document.querySelectorAll('#flows tbody tr')].map(r => Number(r.cells[2].textContent))").await;
         let received: Vec<u64> = serde_json::from_value(received).unwrap();

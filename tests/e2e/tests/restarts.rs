@@ -1,4 +1,4 @@
-//! Switches that their keepers start anew under traffic: no frame of a lossless class is lost, overtaken or changed.
+//! Switches restarted by their keepers under traffic: no frame of a lossless class is lost, reordered or changed.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,7 @@ fn kept(file: &str, overrides: &[&str]) -> Scene {
     kept_with(file, overrides, |_| ())
 }
 
-/// Like [`kept`], without the express path: its programs belong to one switch, and others may stay.
+/// Like [`kept`], without the express path: its programs belong to one switch, others may stay.
 fn kept_off_the_path() -> Scene {
     kept_with(
         "gateway.toml",
@@ -38,7 +38,7 @@ fn kept_with(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfi
     let mut all = vec![PATIENT_DETECTION];
     all.extend(overrides);
     let mut scene = Scene::new(file, &all, change);
-    // Earlier frames are no part of the sum.
+    // Earlier frames are not part of the sum.
     let _ = scene.reports();
     for switch in &mut scene.stage.switches {
         switch
@@ -49,7 +49,7 @@ fn kept_with(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfi
     scene
 }
 
-/// Restarts one after the other, `rounds` times, while hosts send.
+/// Restarts all in turn, `rounds` times, while hosts send.
 fn restart_all(scene: &mut Scene, rounds: usize) {
     let count = scene.stage.switches.len();
     for round in 0..rounds * count {
@@ -150,7 +150,7 @@ fn the_next_switch_is_ready_before_the_neighbours_wait() {
     scene.end();
 }
 
-/// The next switch is killed while it makes ready: the restart is refused, the switch goes on, and another restart succeeds.
+/// The next switch is killed while it prepares: the restart is refused, the switch continues, and another restart succeeds.
 #[test]
 fn a_next_switch_that_dies_refuses_the_restart() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
@@ -187,7 +187,7 @@ fn a_next_switch_that_dies_refuses_the_restart() {
     scene.end();
 }
 
-/// Each of these would leave no switch: the restart is refused with the reason, and the switch goes on forwarding.
+/// Each of these would leave no switch: the restart is refused with the reason, and the switch continues forwarding.
 #[test]
 fn a_restart_whose_next_switch_cannot_start_is_refused() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
@@ -216,7 +216,7 @@ fn a_restart_whose_next_switch_cannot_start_is_refused() {
     scene.wait_for_all(50);
     scene.assert_lossless();
 
-    // Long frames are lost at a device whose MTU is too small. A restart would lose the port as a whole.
+    // A device with too small an MTU only loses long frames. A restart would lose the whole port.
     let (_, rest) = good.split_once("device = \"").unwrap();
     let (device, _) = rest.split_once('"').unwrap();
     let node = scene.scenario().switches[1].clone();
@@ -235,8 +235,8 @@ fn a_restart_whose_next_switch_cannot_start_is_refused() {
     scene.end();
 }
 
-/// The keeper is killed: the switch goes on and reports it, a restart is refused with the remedy,
-/// and SIGTERM ends the switch in order.
+/// The keeper is killed: the switch continues and reports it, a restart is refused with the remedy, and SIGTERM ends the
+/// switch normally.
 #[test]
 fn a_switch_without_its_keeper_goes_on_and_says_so() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
@@ -331,13 +331,13 @@ fn programs(switch: &SwitchProcess) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Every frame that the program has counted for this switch has come to it.
+/// Checks that every frame counted by the program for this switch has arrived.
 fn expect_balanced(switch: &SwitchProcess) {
     let audit: Audit = switch.get("/v1/audit").unwrap();
     assert_eq!(audit.differences(), [], "{audit:#?}");
 }
 
-/// Restarts it with another file, and returns the programs from then on.
+/// Restarts it with another file, and returns its programs after that.
 fn restart_with(scene: &mut Scene, text: &str) -> BTreeMap<String, u64> {
     let switch = scene.switch(1);
     std::fs::write(switch.config_file(), text).unwrap();
@@ -349,8 +349,8 @@ fn restart_with(scene: &mut Scene, text: &str) -> BTreeMap<String, u64> {
     programs(scene.switch(1))
 }
 
-/// To replace it would take the kernel a grace period for each port. It follows the present file,
-/// and its earlier counts are not this switch's.
+/// Replacing it would take the kernel a grace period for each port. It uses the current file, and its earlier counts are not
+/// this switch's.
 #[test]
 fn a_program_that_is_the_same_stays() {
     let mut scene = kept_off_the_path();
@@ -400,8 +400,7 @@ fn a_program_that_differs_is_replaced() {
     scene.end();
 }
 
-/// Returns true if a process has a link to a device open: it has attached a program, or taken over
-/// an attached one.
+/// Returns true if a process has a link to a device open: it has attached a program, or taken over an attached one.
 fn has_link(pid: Pid) -> bool {
     let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else {
         return false;
@@ -423,8 +422,8 @@ fn kill_once_attached(file: &Path, whom: Option<Pid>, is_over: &AtomicBool) -> b
     false
 }
 
-/// The next switch is killed when the old one has ended: the keeper starts the previous program
-/// with its file, and `switchctl restart`, an event and the health report it.
+/// The next switch is killed after the old one has ended: the keeper starts the previous program with its file, and
+/// `switchctl restart`, an event and the health report it.
 #[test]
 fn a_next_switch_that_is_killed_in_its_place_is_followed_by_what_ran_before() {
     let mut scene = kept_off_the_path();
@@ -471,7 +470,7 @@ fn a_next_switch_that_is_killed_in_its_place_is_followed_by_what_ran_before() {
     assert_eq!(programs(switch), before);
     scene.wait_for_all(50);
     expect_balanced(scene.switch(1));
-    // The cause is gone: the file is what the next one has.
+    // The cause is gone: the next one uses the file.
     let switch = scene.switch(1);
     let restart = switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!(restart.failed, None);
@@ -481,7 +480,7 @@ fn a_next_switch_that_is_killed_in_its_place_is_followed_by_what_ran_before() {
     scene.end();
 }
 
-/// It has given up its place, and closes objects that take the kernel time.
+/// It has been replaced, and only closes objects, for which the kernel takes time.
 #[test]
 fn a_switch_that_is_killed_when_it_has_given_its_place_is_not_missed() {
     let mut scene = kept_off_the_path();

@@ -2,7 +2,7 @@
 
 use weir_tests::{run_as_expected, scenario};
 
-/// From the last suspicion of the loop to its release: three rounds of CLCM at most.
+/// From the last suspicion of the loop to its release: at most three rounds of CLCM.
 const CLCM_INTERVALS: f64 = 3.0;
 
 /// With real frames; `tools/sim/tests/scenarios.rs` has many seeds in virtual time.

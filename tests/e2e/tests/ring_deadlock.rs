@@ -25,8 +25,8 @@ fn a_ring_with_a_second_host_locks_and_stays_locked() {
     assert!(result.drops.is_empty(), "{:?}", result.drops);
 }
 
-/// At 25 Mbit/s, for which a busy machine has the time: a switch that stalls for longer than its
-/// neighbours' buffers last breaks the symmetry, and then plain PFC may lock as with a second host.
+/// At 25 Mbit/s, which a busy machine can sustain: a switch that stalls for longer than its neighbours' buffers last breaks
+/// the symmetry, and then plain PFC may lock as with a second host.
 #[test]
 fn a_symmetric_ring_does_not_lock() {
     let overrides = [

@@ -1,5 +1,4 @@
-//! Protocol P in rings that lock under PFC: nothing stands still, nothing is lost, and no throughput is paid
-//! for it.
+//! Protocol P in rings that lock under PFC: nothing stops, nothing is lost, and throughput is not lower.
 
 use weir_api::run::RunResult;
 use weir_results::verdict::{rate_before, rate_until, standstill};
@@ -35,9 +34,9 @@ fn the_other_codings_do_not_stand_still_either() {
     }
 }
 
-/// Links of 25 Mbit/s, which a few busy cores can fill: at 100 Mbit/s the comparison is one of
-/// processor time. In 20 pairs of runs at 25 Mbit/s PFC had 36.1 to 39.1 Mbit/s and Levels 45.8 to
-/// 48.7 in the whole run, 43.9 to 47.4 in the time that PFC took to lock.
+/// Links of 25 Mbit/s, which a few busy cores can fill: at 100 Mbit/s this would compare CPU time. In 20 pairs of runs at 25
+/// Mbit/s PFC had 36.1 to 39.1 Mbit/s and Levels 45.8 to 48.7 in the whole run, 43.9 to 47.4 in the time that PFC took to
+/// lock.
 #[test]
 fn a_ring_with_levels_delivers_at_least_what_pfc_did_before_it_locked() {
     const PAIRS: usize = 3;

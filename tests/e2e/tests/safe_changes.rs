@@ -1,4 +1,4 @@
-//! Changes at run time that stay: over a restart, in the file, and back to what was in force before.
+//! Lasting changes at run time: they survive a restart, can be saved to the file, and can be rolled back.
 
 use std::path::PathBuf;
 
@@ -128,12 +128,12 @@ fn a_restart_keeps_what_was_changed_and_save_writes_it_down() {
     assert_eq!(saved["kept"], Value::Array(Vec::new()));
     let backup = saved["backup"].as_str().unwrap();
     assert_eq!(std::fs::read_to_string(backup).unwrap(), before);
-    // Nothing is by hand any more, and a second time there is nothing to do.
+    // Nothing is by hand any more, and a second save has nothing to do.
     assert_eq!(configuration(switch)["by_hand"], Value::Array(Vec::new()));
     let again = good(switch, &["config", "save"]);
     assert_eq!(keys(&again["saved"]), Vec::<String>::new());
 
-    // The file alone is enough now.
+    // The file alone suffices now.
     switch.end_process().unwrap();
     switch
         .start_with_keeper()
@@ -144,8 +144,7 @@ fn a_restart_keeps_what_was_changed_and_save_writes_it_down() {
     scene.end();
 }
 
-/// Routes are identified by VLAN and address: the one for VLAN 20 and the one for all are two,
-/// wherever they lead.
+/// Routes are identified by VLAN and address: the one for VLAN 20 and the one for all are two, wherever they lead.
 #[test]
 fn a_route_of_one_vlan_is_kept_by_restart_and_reload_and_saved_with_its_vlan() {
     let mut scene = kept_with(|config| {
@@ -183,7 +182,7 @@ fn a_route_of_one_vlan_is_kept_by_restart_and_reload_and_saved_with_its_vlan() {
     let set = [first, second].map(str::to_owned);
     assert_eq!(members(switch), set);
     assert_eq!(keys(&configuration(switch)["by_hand"]), expected);
-    // A reload, for a file that says something else of another setting.
+    // A reload of a file that changes another setting.
     let file: PathBuf = switch.config_file().to_owned();
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(
@@ -202,7 +201,7 @@ fn a_route_of_one_vlan_is_kept_by_restart_and_reload_and_saved_with_its_vlan() {
     let saved = good(switch, &["config", "save"]);
     assert_eq!(keys(&saved["saved"]), expected);
     assert_eq!(configuration(switch)["by_hand"], Value::Array(Vec::new()));
-    // The file alone is enough now, and one of the two can go without the other.
+    // The file alone suffices now, and one of the two can be removed without the other.
     switch.end_process().unwrap();
     switch
         .start_with_keeper()
@@ -249,7 +248,7 @@ fn what_the_file_has_changed_meanwhile_is_not_written_over() {
         written.ends_with(&format!("ports = [\"{}\"]\n", ports[1])),
         "{written}"
     );
-    // A restart goes by the file, too.
+    // A restart also uses the file.
     switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
     let route: Value = switch.get(&format!("/v1/routes/{NOBODY}")).unwrap();
     assert_eq!(route["members"].as_array().unwrap().len(), 1, "{route}");
@@ -273,7 +272,7 @@ fn any_of_the_last_files_is_in_force_again() {
         assert_ne!(weights(weight), first);
         std::fs::write(&file, weights(weight)).unwrap();
         good(switch, &["reload"]);
-        // Nothing new, and no entry.
+        // No change, and no entry.
         good(switch, &["reload"]);
     }
     let history = good(switch, &["config", "history"]);
@@ -299,7 +298,7 @@ fn any_of_the_last_files_is_in_force_again() {
     good(switch, &["config", "rollback"]);
     assert_eq!(weight(switch), "3");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), weights(3));
-    // It outlives a restart, with what became of it, and a kill.
+    // It survives a restart, with its outcome, and a kill.
     switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
     let history = good(switch, &["config", "history"]);
     assert_eq!(history["configurations"].as_array().unwrap().len(), 5);
@@ -313,7 +312,7 @@ fn any_of_the_last_files_is_in_force_again() {
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(told.contains("no configuration 77 is kept"), "{told}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), first);
-    // A change that nobody confirms is none that was in force.
+    // A change that is not confirmed never counted as active.
     std::fs::write(&file, weights(9)).unwrap();
     good(switch, &["reload", "--confirm", "60"]);
     let last = |switch: &SwitchProcess| {

@@ -6,9 +6,8 @@ use weir_tests::{run_as_expected, scenario};
 /// Percentage of the three classes' total.
 const TOLERANCE_PERCENT: f64 = 2.0;
 
-/// Runs, of which one has to agree: an endpoint from which the hypervisor takes the CPU for longer
-/// than its class's buffer lasts leaves its part to the others. An error in every run is still
-/// found. Each run has to lose nothing.
+/// Number of runs, one of which must agree: an endpoint from which the hypervisor takes the CPU for longer than its class's
+/// buffer lasts leaves its share to the others. An error in every run is still found. Each run must lose nothing.
 const ATTEMPTS: usize = 3;
 
 /// Rate of the scenario's links, in bit/s.
@@ -28,7 +27,7 @@ fn share(changes: &[&str], expected: [f64; 3]) {
     let scenario = scenario("schedulers.toml", changes);
     let mut seen = Vec::new();
     for _ in 0..ATTEMPTS {
-        // Nothing is lost: pauses leave past the strict class, which fills the link.
+        // Nothing is lost: pauses overtake the strict class, which fills the link.
         let shares = shares(&run_as_expected(&scenario));
         let mut pairs = shares.iter().zip(expected);
         if pairs.all(|(share, expected)| (share - expected).abs() < TOLERANCE_PERCENT) {
@@ -49,9 +48,8 @@ fn classes_that_take_turns_share_by_weight() {
     share(&["class.urgent.scheduler=ets"], [20.0, 60.0, 20.0]);
 }
 
-/// No class gets more than the highest rate, nor less than the guaranteed one of the time in which
-/// the switch had its CPU, which the load of the line shows. The rest is for the third class, as
-/// far as its sender gets a CPU.
+/// No class gets more than its maximum rate, nor less than its minimum rate of the time in which the switch had its CPU,
+/// which follows from the line's load. The rest is for the third class, as far as its sender gets a CPU.
 #[test]
 fn a_highest_rate_and_a_guaranteed_one_hold() {
     let changes = ["class.urgent.max-rate=10Mbit", "class.best.min-rate=6Mbit"];
@@ -61,7 +59,7 @@ fn a_highest_rate_and_a_guaranteed_one_hold() {
         let result = run_as_expected(&scenario);
         let [urgent, bulk, best] = ["urgent", "bulk", "best"].map(|name| {
             let flow = result.flows.iter().find(|flow| flow.name == name).unwrap();
-            // Frames of 1500 B take 1524 B of the line.
+            // Frames of 1500 B take 1524 B on the line.
             flow.bits_per_second * 1524.0 / 1500.0 / LINE
         });
         assert!(urgent < 0.40 * 1.02, "{urgent}");

@@ -1,6 +1,5 @@
-//! Cost of a scrape for a switch of 64 ports with 8 lossless classes each: bytes, time, and the
-//! dataplane's share of it. All are printed; the checks are that nothing is left out and that
-//! compression is worth it.
+//! Cost of a scrape for a switch of 64 ports with 8 lossless classes each: bytes, time, and delay of the dataplane. All are
+//! printed; the test checks that nothing is left out and that compression is worthwhile.
 
 use std::fmt::Write as _;
 
@@ -35,7 +34,7 @@ fn a_scrape_of_64_ports_with_8_classes() {
     }
     let after = Figures::of(&bench.output("s1", &["curl", "-s", METRICS]));
     let scrapes = after.scrapes - before.scrapes;
-    // The first of all and the one before the loop are among them; the last was not over when it was written.
+    // Including the first one and the one before the loop; the last was unfinished when it was written.
     assert_eq!(scrapes, f64::from(SCRAPES) + 2.0);
     let milliseconds = |total: f64| 1_000.0 * total / scrapes;
     println!("samples            {:>9}", samples.len());
@@ -58,7 +57,7 @@ fn a_scrape_of_64_ports_with_8_classes() {
     bench.end();
 }
 
-/// Bytes of an answer as they come over the line.
+/// Returns the bytes of an answer on the line.
 fn size(bench: &Bench, options: &[&str]) -> usize {
     let mut words = vec!["curl", "-s", "-o", "/dev/null", "-w", "%{size_download}"];
     words.extend(options);
@@ -94,7 +93,7 @@ impl Figures {
     }
 }
 
-/// One switch with silent hosts on all ports.
+/// Builds one switch with silent hosts on all ports.
 fn scenario() -> String {
     let mut text =
         "name = \"wide\"\ndescription = \"A wide switch\"\nduration = \"1s\"\nseed = 1\n\

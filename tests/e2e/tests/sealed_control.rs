@@ -1,5 +1,5 @@
-//! CLCM with the fabric's key, on real frames: a ring whose switches have it is released; an attacker in a
-//! neighbour's place who forges, changes or repeats gets nothing. The neighbour is written in Python, from the book.
+//! CLCM with the fabric's key, on real frames: a ring whose switches have it is released; an attacker in a neighbour's place
+//! who forges, changes or repeats messages has no effect. The neighbour is written in Python according to the book.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::{scenario, switches, tear_down, until, Bench, PATIENT_DETECTION};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-/// Number of times that each frame is sent.
+/// Repetitions of each frame.
 const COUNT: u64 = 10;
 
 fn give_key(config: &mut DaemonConfig, directory: &Path) {
@@ -51,7 +51,7 @@ fn a_ring_with_a_key_is_released() {
     tear_down(stage);
 }
 
-/// Python: `message` (bytes) sealed with `key` for the receiver of `nonce`; a greeting has none.
+/// Returns Python for `message` (bytes) sealed with `key` for the receiver of `nonce`; a greeting has none.
 fn sealed(message: &str, key: &str, sequence: &str, nonce: &str) -> String {
     format!(
         "(lambda signed: signed + __import__('hmac').new(bytes.fromhex('{key}'), signed + {nonce}, 'sha256').digest()[:16])\
@@ -65,11 +65,11 @@ fn greeting(own: u64, heard: &str) -> String {
     format!("{HEADER} + b'WG\\x01\\x00\\x00\\x00' + struct.pack('!Q', {own}) + {heard} + bytes(24)")
 }
 
-/// A CLCM of one hop in the detection phase.
+/// A CLCM with one hop in the detection phase.
 const CLCM: &str = "(bytes.fromhex('0180c200000e' '025700000002' '88b5') \
     + struct.pack('!HBBBBBBHI', 0x5743, 1, 2, 3, 1, 1, 1, 0, 7) + struct.pack('!IHH', 7, 1, 0) + bytes(24))";
 
-/// The nonce that the switch sends at this port.
+/// Nonce sent by the switch at this port.
 const NONCE: &str = "bytes(sniff(iface=sys.argv[1], count=1, timeout=60, lfilter=lambda frame: frame.type == 0x88b5 \
     and frame.src != '02:57:00:00:00:02' and bytes(frame)[14:16] == b'WG')[0])[20:28]";
 
@@ -87,14 +87,14 @@ fn an_attacker_who_forges_changes_or_repeats_gets_nothing() {
     let mut elsewhere = Scapy::start(&bench, "h1");
     let other_key = KEY.replace('f', "e");
 
-    // Without a seal, with another key's, and the switch's own greeting sent back.
+    // Without a seal, with another key's, and with the switch's greeting reflected.
     expect_dropped(&bench, &mut neighbour, "h2", CLCM, "unauthentic");
     let forged = sealed(CLCM, &other_key, "10**18", "bytes(8)");
     expect_dropped(&bench, &mut neighbour, "h2", &forged, "unauthentic");
     let forged = sealed(&greeting(5, "bytes(8)"), &other_key, "10**18", "b''");
     expect_dropped(&bench, &mut neighbour, "h2", &forged, "unauthentic");
 
-    // A neighbour as the book describes it is heard, once for each message.
+    // Each message of a neighbour written according to the book is accepted, once.
     neighbour.send(0, &format!("(nonce := {NONCE})"));
     let met = sealed(&greeting(0xabcdef, "nonce"), KEY, "1000", "b''");
     neighbour.send(1, &format!("(met := {met})"));
@@ -108,7 +108,7 @@ fn an_attacker_who_forges_changes_or_repeats_gets_nothing() {
         (seen && bench.drops("h2", "replayed") == replayed + COUNT - 1).then_some(())
     });
 
-    // Changed in its priority, its sequence number or its code; repeated; cut off; sealed for another link.
+    // Changed in its priority, its sequence number or its code; repeated; truncated; sealed for another link.
     for (changed, reason) in [
         ("good[:18] + b'\\x04' + good[19:]", "unauthentic"),
         ("good[:-17] + b'\\xff' + good[-16:]", "unauthentic"),
@@ -126,7 +126,7 @@ fn an_attacker_who_forges_changes_or_repeats_gets_nothing() {
     );
     expect_dropped(&bench, &mut elsewhere, "h1", &sealed_for_h2, "unauthentic");
 
-    // The switch begins anew: what was good before is worth nothing, and the neighbour is heard again.
+    // The switch restarts: earlier messages are void, and the neighbour is accepted again.
     switches::end(&mut bench.switch);
     switches::start(&mut bench.switch);
     expect_dropped(&bench, &mut neighbour, "h2", "good", "unauthentic");
@@ -165,9 +165,8 @@ while True:
         out.send(clcm)
 ";
 
-/// A host that sends only control frames keeps no data from others, and is counted. It may crowd
-/// out its own answers, which wait in one queue with its flood, so the test counts the requests
-/// that reach it.
+/// A host that sends only control frames does not delay others' data, and is counted. It may crowd out its own answers,
+/// which share a queue with its flood, so the test counts the requests that reach it.
 #[test]
 fn a_flood_of_control_frames_takes_nothing_from_data() {
     const REQUESTS: u64 = 50;
@@ -178,7 +177,7 @@ fn a_flood_of_control_frames_takes_nothing_from_data() {
         config.control_frames.message_rate = Some(1000);
     });
     bench.give_addresses();
-    // Both know each other's address, and the switch knows where they are.
+    // Both know each other's address, and the switch has learned them.
     bench.output("h2", &["ping", "-c", "1", "-W", "60", "10.99.0.1"]);
     let device = bench.host_device().to_owned();
     let flood = bench.start("h1", &["python3", "-c", FLOOD, &device]);
@@ -195,7 +194,7 @@ fn a_flood_of_control_frames_takes_nothing_from_data() {
     until("every request reaches the host that floods", || {
         (requests_heard(&bench) == before + REQUESTS).then_some(())
     });
-    // CLCM from a host is not looked at beyond the limit either.
+    // CLCM from a host is also ignored beyond the limit.
     let port = bench.port("h1");
     let taken = port.drops_total["clcm_from_edge"];
     assert!(taken < port.drops_total["control_rate"], "{port:?}");
@@ -203,7 +202,7 @@ fn a_flood_of_control_frames_takes_nothing_from_data() {
     bench.end();
 }
 
-/// Returns echo requests that the kernel of `h1` has received.
+/// Returns the number of echo requests received by the kernel of `h1`.
 fn requests_heard(bench: &Bench) -> u64 {
     let said = bench.output("h1", &["nstat", "-asz", "IcmpInEchos"]);
     let count = said

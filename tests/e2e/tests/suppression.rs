@@ -1,5 +1,5 @@
-//! Hosts with an ordinary kernel that look for each other in a ring: with `multicast.suppress` nobody hears what is asked of
-//! another one, and what all are to hear still reaches all.
+//! Hosts with an ordinary kernel that look for each other in a ring: with `multicast.suppress` no host receives requests for
+//! another, and messages for all still reach all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -17,8 +17,8 @@ use weir_lab::lab::process::inside;
 use weir_lab::lab::stage::Stage;
 use weir_tests::{printed, scenario, tear_down, until};
 
-/// `watch`: a line for each received request, `ask SENDER TARGET`, until its input ends. `send`:
-/// each line of its input, in hexadecimal, as a frame.
+/// `watch`: prints a line for each received request, `ask SENDER TARGET`, until its input ends. `send`: sends each line of
+/// its input, in hexadecimal, as a frame.
 const PROGRAM: &str = r#"
 import ipaddress, select, socket, sys
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -122,7 +122,7 @@ fn v6(host: usize) -> Ipv6Addr {
     Ipv6Addr::new(0xFD87, 0, 0, 0, 0, 0, 0, host as u16 + 1)
 }
 
-/// Returns the address that a kernel makes of a MAC address (RFC 4291, appendix A).
+/// Returns the address that a kernel derives from a MAC address (RFC 4291, appendix A).
 fn link_local(MacAddress([a, b, c, d, e, f]): MacAddress) -> Ipv6Addr {
     let word = |high: u8, low: u8| u16::from_be_bytes([high, low]);
     let own = [word(a ^ 2, b), word(c, 0xFF), word(0xFE, d), word(e, f)];
@@ -168,7 +168,7 @@ impl Ring {
         self.stage.names()
     }
 
-    /// Gives a host an address; its kernel detects duplicates, which all others receive.
+    /// Gives a host an address; its kernel detects duplicates with a message that all others receive.
     fn give_v6(&self, host: usize) {
         let (device, own) = (self.names().host_device(), v6(host));
         self.shell(host, &format!(
@@ -209,15 +209,14 @@ impl Ring {
         assert!(child.wait().unwrap().success());
     }
 
-    /// An ARP request from `host`.
+    /// Returns an ARP request from `host`.
     fn arp(&self, host: usize, sender: [u8; 4], target: [u8; 4]) -> Vec<u8> {
         let own = self.scenario.hosts[host].address.0;
         let head = [&[0xFF; 6][..], &own, &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1]].concat();
         [&head[..], &own, &sender, &[0; 6], &target].concat()
     }
 
-    /// Announces that `host` has an address that no station has: all earlier frames have arrived
-    /// then.
+    /// Announces that `host` has an unused address: when it arrives, all earlier frames have arrived.
     fn announce(&self, host: usize) {
         let address = [10, 87, 99, host as u8 + 1];
         self.send(host, &[self.arp(host, address, address)]);
@@ -225,7 +224,7 @@ impl Ring {
         self.watch.wait_for(&self.scenario, host, told);
     }
 
-    /// Requests for others that hosts received.
+    /// Returns requests for others that hosts received.
     fn overheard(&self) -> BTreeMap<String, BTreeSet<Ask>> {
         (0..self.scenario.hosts.len()).for_each(|host| self.announce(host));
         let mut heard = self.watch.asks_for();
@@ -245,7 +244,7 @@ impl Ring {
         heard
     }
 
-    /// Totals of all switches: directed requests, and those for unknown addresses.
+    /// Returns totals of all switches: directed requests, and those for unknown addresses.
     fn counted(&self) -> [u64; 2] {
         let keys = [
             "dataplane_address_requests_directed_total",
@@ -273,7 +272,7 @@ fn requests_reach_whom_they_are_for_and_nobody_else() {
     // Once for each pair and family: what leaves the first switch is no longer for a group.
     assert!(directed >= 2 * hosts * (hosts - 1), "{directed}");
     assert_eq!(unknown, 0);
-    // A probe for an address that is another one's, and a request for one that nobody has.
+    // A probe for an address of another host, and a request for an unused one.
     let ([a, b], nobody) = (
         [0, 1].map(|host| ring.scenario.host_ip(host)),
         [10, 87, 77, 7],
@@ -284,13 +283,13 @@ fn requests_reach_whom_they_are_for_and_nobody_else() {
     ring.send(0, &[ring.arp(0, a.octets(), nobody)]);
     ring.watch
         .wait_for(&ring.scenario, 0, (a.into(), nobody.into()));
-    // At least its own switch: the others flood it as well, and each counts it.
+    // At least its own switch: the others also flood it, and each counts it.
     assert!(ring.counted()[1] >= 1);
     frames_of_every_size_do_no_harm(&ring);
     ring.tear_down();
 }
 
-/// Requests that are cut short or go on and on: forwarded or not, the switches go on.
+/// Truncated or overlong requests may be forwarded or not, but the switches continue.
 fn frames_of_every_size_do_no_harm(ring: &Ring) {
     let [a, b] = [0, 2].map(|host| ring.scenario.host_ip(host).octets());
     let arp = ring.arp(0, a, b);
@@ -313,7 +312,7 @@ fn frames_of_every_size_do_no_harm(ring: &Ring) {
     ring.ping_all();
 }
 
-/// Control: the same hosts receive all of them.
+/// Control: without it the same hosts receive all of them.
 #[test]
 fn without_suppression_everybody_hears_all_requests() {
     let ring = Ring::set_up(false);

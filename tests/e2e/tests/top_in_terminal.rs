@@ -1,11 +1,11 @@
-//! `switchctl top` in a real terminal, of a real switch: what it shows, what keys do, what it leaves behind.
+//! `switchctl top` in a real terminal, on a real switch: its display, its keys, and its clean exit.
 
 use std::process::Command;
 
 use weir_lab::lab::process::program;
 use weir_tests::{until, Bench};
 
-/// A terminal of 80 by 24, closed on drop.
+/// A terminal of 80 × 24, closed on drop.
 struct Terminal {
     socket: String,
 }
@@ -71,7 +71,7 @@ fn the_switch_is_shown_and_the_terminal_is_as_it_was() {
     let bench = Bench::new(&[], |_| ());
     let switchctl = program("switchctl").unwrap_or_else(|error| panic!("{error:#}"));
     let socket = bench.switch.config.api_socket.display();
-    // Twice: once it is left by its own key, once by Ctrl-C.
+    // Twice: it is left once by its key, once by Ctrl-C.
     let top = format!(
         "{} --socket {socket} top --interval 0.2",
         switchctl.display()
@@ -88,7 +88,7 @@ fn the_switch_is_shown_and_the_terminal_is_as_it_was() {
     }
     terminal.tmux(&["send-keys", "Tab", "Tab", "Tab"]);
     terminal.shows("started");
-    // Details of a row, and all switches, at any size of the terminal.
+    // Details of a row, and all switches, at any terminal size.
     for (columns, rows) in [("200", "50"), ("80", "24")] {
         terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
         terminal.tmux(&["send-keys", "2", "Enter"]);
@@ -109,7 +109,7 @@ fn the_switch_is_shown_and_the_terminal_is_as_it_was() {
     terminal.shows("s1  running");
     terminal.tmux(&["send-keys", "?"]);
     terminal.shows("freeze; again: resume");
-    // Esc closes the help, and nothing else.
+    // Esc only closes the help.
     terminal.tmux(&["send-keys", "Escape"]);
     until("the help goes", || {
         (!terminal.screen().contains("freeze; again")).then_some(())

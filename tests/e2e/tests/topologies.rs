@@ -1,5 +1,5 @@
-//! Networks whose routes close credit loops, under plain PFC: each locks in all of its loops. `tools/sim/tests/topologies.rs` has more of them
-//! in virtual time, and `ways_out.rs` releases all of them with real frames.
+//! Networks whose routes close credit loops, under plain PFC: all loops lock. `tools/sim/tests/topologies.rs` has more of
+//! them in virtual time, and `ways_out.rs` releases all of them with real frames.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,7 @@ fn two_loops_in_one_network_both_lock() {
     locks_in_its_loops("two-loops.toml", 2);
 }
 
-/// Checks that nothing moves any more, nothing is lost, and every link of every loop is suspected
-/// to the end.
+/// Checks that nothing moves any more, nothing is lost, and every link of every loop is suspected until the end.
 fn locks_in_its_loops(file: &str, loop_count: usize) {
     let scenario = scenario(file, &["duration=6s"]);
     let loops = scenario.credit_loops();

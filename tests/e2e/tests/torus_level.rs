@@ -1,8 +1,8 @@
-//! A torus of nine real switches under Levels: with links whose round trip counts, no flow starves.
+//! A torus of nine real switches under Levels: with links whose round trip matters, no flow starves.
 
 use weir_tests::{run_as_expected, scenario};
 
-/// No flow stalls for this part of a run. In virtual time none does for more than a hundredth, with any coding of Feedback
+/// Maximum stall of a flow relative to a run. In virtual time none exceeds a hundredth with any coding of Feedback
 /// (`tools/sim/tests/levels_starve_nobody.rs`).
 const PART: f64 = 0.25;
 

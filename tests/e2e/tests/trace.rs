@@ -1,4 +1,4 @@
-//! Comparison of `switchctl trace` with the fate of the same frame when it is sent.
+//! Compares `switchctl trace` with the fate of the same frame when it is sent.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use weir_tests::{until, Bench, LOSSLESS};
 const H1: &str = "025700000001";
 const H2: &str = "025700000002";
 const NOBODY: &str = "025700000063";
-/// At 10 Mbit/s a pause of 65535 quanta holds for 3.4 s.
+/// At 10 Mbit/s a pause of 65535 quanta lasts 3.4 s.
 const RATE: &str = "link-defaults.rate=10Mbit";
 const HOLD: &str = "0180c2000001025700000002880801010008000000000000ffff";
 
@@ -31,7 +31,7 @@ fn ask(switch: &SwitchProcess, frame: &str) -> Trace {
         .unwrap_or_else(|error| panic!("{frame}: {error}"))
 }
 
-/// Builds a frame of addresses, optionally a tag with this PCP, and zeros up to 100 B.
+/// Builds a frame from addresses, an optional tag with this PCP, and zeros up to 100 B.
 fn frame(destination: &str, source: &str, pcp: Option<u8>, rest: &str) -> String {
     let tag = pcp.map_or(String::new(), |pcp| format!("8100{:02x}00", pcp << 5));
     let mut frame = format!("{destination}{source}{tag}{rest}");
@@ -122,7 +122,7 @@ fn what_is_foretold_comes_true() {
 }
 
 #[test]
-fn what_holds_a_frame_and_what_is_no_frame_to_forward_is_said() {
+fn a_hold_and_control_frames_are_explained() {
     let bench = Bench::new(&[RATE], |_| {});
     let switch = &bench.switch;
     let hold = format!("{HOLD}{}", "0".repeat(68));

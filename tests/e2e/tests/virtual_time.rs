@@ -1,5 +1,5 @@
-//! The simulator against reality: scenarios in namespaces, with real frames, and in virtual time give the same
-//! verdicts and, at a rate that two cores carry, the same throughput.
+//! Compares the simulator with reality: scenarios in namespaces with real frames and in virtual time have the same verdicts
+//! and, at a rate that two cores sustain, the same throughput.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +11,23 @@ use weir_results::verdict::fabric_flows;
 use weir_sim::scenario::Options;
 use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
-/// At 25 Mbit/s the lab's processes keep up on two shared cores; at 100 Mbit/s two runs of the lab
-/// differ by more than the tolerance.
+/// At 25 Mbit/s the lab's processes keep up on two shared cores; at 100 Mbit/s two runs of the lab differ by more than the
+/// tolerance.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
-/// Of the throughput of all flows together.
+/// Tolerance of the total throughput.
 const TOLERANCE: f64 = 0.10;
 
-/// Runs of the lab, of which one has to agree. A lab from which the hypervisor takes CPU time is
-/// slower: with 15 to 18 % stolen, runs of one scenario had 1.02 to 1.18 times less than virtual
-/// time, where a quiet hour had 0.994 to 1.018. An effect that slows every run is still found.
+/// Number of runs of the lab, one of which must agree. If the hypervisor takes CPU time, the lab is slower: with 15 to 18 %
+/// stolen, virtual time had 1.02 to 1.18 times the throughput of runs of one scenario, and in a quiet hour 0.994 to 1.018
+/// times. An effect that slows every run is still found.
 const ATTEMPTS: usize = 5;
 
-/// Of one flow among others.
+/// Tolerance of one flow among others.
 const TOLERANCE_OF_A_FLOW: f64 = 0.25;
 
-/// Of one flow in a network that locks and is released repeatedly: the first frames that each
-/// release frees depend on which frames were last before the lock, to the microsecond.
+/// Tolerance of one flow in a network that locks and is released repeatedly: the first frames freed by each release depend,
+/// to the microsecond, on the last frames before the lock.
 const TOLERANCE_OF_A_RELEASED_FLOW: f64 = 2.0;
 
 #[test]
@@ -65,8 +65,8 @@ fn levels_keep_both_moving() {
     agree("ring4.toml", &overrides);
 }
 
-/// The scenario in virtual time. Elections and moves of flows depend on random identifiers: takes
-/// the first of several seeds with the lab's.
+/// Runs the scenario in virtual time. Elections and moves of flows depend on random identifiers: uses the first of several
+/// seeds that agrees with the lab.
 fn like(mut scenario: Scenario, lab: &RunResult) -> RunResult {
     const SEEDS: u64 = 60;
     for seed in 1..=SEEDS {
@@ -83,7 +83,7 @@ fn like(mut scenario: Scenario, lab: &RunResult) -> RunResult {
     );
 }
 
-/// Moves of flows: switch, from, to and destination.
+/// Returns moves of flows: switch, from, to and destination.
 fn ways(result: &RunResult) -> BTreeSet<Vec<&str>> {
     let moves = result
         .events
@@ -117,8 +117,7 @@ fn agree(file: &str, overrides: &[&str]) {
     panic!("in none of {ATTEMPTS} runs: {}", differences.join("\n"));
 }
 
-/// Returns the differences of a lab's run from virtual time. The scenario's expectations are
-/// asserted in every run.
+/// Returns the differences of a lab's run from virtual time. The scenario's expectations are asserted in every run.
 fn difference(file: &str, overrides: &[&str], scenario: &Scenario) -> Option<String> {
     let lab = run_as_expected(scenario);
     let sim = like(scenario.clone(), &lab);
@@ -142,7 +141,7 @@ fn difference(file: &str, overrides: &[&str], scenario: &Scenario) -> Option<Str
         );
     }
     if !lab.deadlocked {
-        // A ring that is released locks again every 0.75 s: its last third has too few of these rounds.
+        // A released ring locks again every 0.75 s: its last third has too few of these rounds.
         let is_released = lab.releases > 0;
         let total = |result: &RunResult| -> f64 {
             fabric_flows(scenario)

@@ -1,5 +1,5 @@
-//! VLANs with real frames: what leaves a switch in which form is what a slow model of 802.1Q says, byte by byte, also for
-//! hostile double tags; and Open vSwitch, configured alike, forwards the same frames.
+//! VLANs with real frames: a switch's output matches a slow model of 802.1Q byte by byte, also for hostile double tags; and
+//! Open vSwitch, configured alike, forwards the same frames.
 
 #[path = "../../../crates/core/tests/switch/vlans/model.rs"]
 mod model;
@@ -22,16 +22,16 @@ use weir_tests::{printed, switches, until, Bench};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/six-hosts.toml");
 const HOSTS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
-/// VLANs in frames: untagged, some that ports have, one that few have, and the reserved one.
+/// VLANs of frames: untagged, some of ports, a rare one, and the reserved one.
 const NUMBERS: [u16; 6] = [0, 10, 20, 30, 4094, 4095];
 /// Numbers of frames that only mark the arrival of all earlier ones.
 const MARKS: u32 = 1_000_000;
 const FRAMES: u32 = 1500;
-/// In every frame, in front of its number.
+/// Precedes the number in every frame.
 const MARK: &[u8] = b"weir-vlan";
 
-/// Sends each line of its input, in hexadecimal, as a frame, and prints each received frame with
-/// the mark, with the tag that the kernel has removed.
+/// Sends each line of its input, in hexadecimal, as a frame, and prints each received frame with the mark, including the tag
+/// removed by the kernel.
 const PROGRAM: &str = r#"
 import socket, struct, sys, threading
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -96,7 +96,7 @@ impl Host {
         writeln!(self.input, "{}", hex(frame)).unwrap();
     }
 
-    /// By number: received frames.
+    /// Returns received frames by number.
     fn heard(&self) -> BTreeMap<u32, Vec<u8>> {
         let heard = self.heard.lock().unwrap();
         let mut by_number = BTreeMap::new();
@@ -178,8 +178,7 @@ fn configure(config: &mut DaemonConfig) {
     }
 }
 
-/// Returns announcements of each host in every VLAN that it can name: after these all addresses are
-/// learnt.
+/// Returns announcements of each host in every VLAN that it can name: after these all addresses are learned.
 fn announcements() -> Vec<(usize, Vec<u8>)> {
     let mut all = Vec::new();
     for host in 0..HOSTS.len() {
@@ -201,7 +200,7 @@ fn random_frames() -> Vec<(usize, Vec<u8>)> {
             let host = below(HOSTS.len());
             let destination = match below(8) {
                 6 => [0xff; 6],
-                // Nobody's.
+                // An unused address.
                 7 => mac(99),
                 other => mac(other),
             };
@@ -218,14 +217,14 @@ fn random_frames() -> Vec<(usize, Vec<u8>)> {
         .collect()
 }
 
-/// By host and number: frames sent by the model.
+/// Returns by host and number the frames sent by the model.
 fn expected(frames: &[(usize, Vec<u8>)]) -> Vec<BTreeMap<u32, Vec<u8>>> {
     let mut model = Bridge::new(settings(), &[]);
     let mut all = vec![BTreeMap::new(); HOSTS.len()];
     for (host, bytes) in frames {
         for (egress, mut left) in model.forward(*host, bytes) {
-            // The model's frames without a tag have priority 3; here they have the port's, 0. What has no C-tag and gets one has
-            // that priority in it, or that of its S-tag.
+            // The model's untagged frames have priority 3; here they have the port's, 0. A frame without a C-tag that gets
+            // one has that priority in it, or that of its S-tag.
             let is_pushed = left[12..14] == [0x81, 0] && bytes[12..14] != [0x81, 0];
             if is_pushed && bytes[12..14] != [0x88, 0xa8] {
                 left[14] &= 0x1f;
@@ -295,9 +294,8 @@ fn assert_same(found: &[BTreeMap<u32, Vec<u8>>], expected: &[BTreeMap<u32, Vec<u
     }
 }
 
-/// Ignores differences of Open vSwitch: an S-tag is a tag like any other for it, the reserved
-/// number is a VLAN, and a tag without a VLAN may stay (seen with 3.1: between trunks, and in front
-/// of another tag).
+/// Ignores differences of Open vSwitch: it treats an S-tag like any other tag and the reserved number as a VLAN, and may
+/// keep a tag without a VLAN (seen with 3.1: between trunks, and in front of another tag).
 fn is_alike(bytes: &[u8]) -> bool {
     let number = u16::from_be_bytes([bytes[14] & 0xf, bytes[15]]);
     match [bytes[12], bytes[13]] {
@@ -307,14 +305,14 @@ fn is_alike(bytes: &[u8]) -> bool {
     }
 }
 
-/// Returns whether another tag follows one of the port's own VLAN: Weir drops such a frame, and Open vSwitch lets it through.
+/// Returns true if another tag follows one of the port's own VLAN: Weir drops such a frame, and Open vSwitch forwards it.
 fn is_nested(host: usize, bytes: &[u8]) -> bool {
     let number = u16::from_be_bytes([bytes[14] & 0xf, bytes[15]]);
     let is_tag = |at: usize| [[0x81, 0], [0x88, 0xa8]].contains(&[bytes[at], bytes[at + 1]]);
     is_tag(12) && is_tag(16) && number == settings()[host].tag
 }
 
-/// Removes the priority, which Open vSwitch sets differently in the tags that it adds.
+/// Removes the priority, which Open vSwitch sets differently in tags that it adds.
 fn without_priority(map: &BTreeMap<u32, Vec<u8>>) -> BTreeMap<u32, Vec<u8>> {
     let mut map = map.clone();
     for bytes in map.values_mut().filter(|bytes| bytes[12..14] == [0x81, 0]) {
@@ -387,7 +385,7 @@ fn frames_leave_where_and_how_a_slow_model_says_and_as_by_open_vswitch() {
     }
 }
 
-/// Output of the API and of the command for all of it.
+/// Checks the output of the API and of the command.
 fn shows_what_it_did(bench: &Bench, every: &[BTreeMap<u32, Vec<u8>>]) {
     let vlans: Vlans = bench.switch.get("/v1/vlans").unwrap();
     assert!(vlans.vlan_aware);
@@ -401,7 +399,7 @@ fn shows_what_it_did(bench: &Bench, every: &[BTreeMap<u32, Vec<u8>>]) {
         "trunk",
     ];
     assert_eq!(modes, expected);
-    // The marks are counted, too.
+    // The marks are also counted.
     let sent: u64 = vlans.vlans.iter().map(|vlan| vlan.tx_frames_total).sum();
     let left: usize = every.iter().map(BTreeMap::len).sum();
     assert!(sent >= left as u64, "{sent} of {left}");

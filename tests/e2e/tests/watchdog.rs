@@ -1,4 +1,4 @@
-//! The heartbeat for the service manager: it ends when a thread of the daemon hangs, and comes back with it.
+//! The heartbeat for the service manager: it stops while a thread of the daemon hangs.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -10,7 +10,7 @@ use weir_tests::{until, Bench};
 
 /// Heartbeat timeout of the service manager in microseconds.
 const LIMIT_MICROS: u64 = 400_000;
-/// A timeout whose pauses between two heartbeats no test waits for.
+/// A timeout so long that no test waits for its heartbeats.
 const HOUR_MICROS: u64 = 3_600_000_000;
 /// Log message instead of a heartbeat.
 const MISSED: &str = "no heartbeat";
@@ -83,13 +83,13 @@ fn heartbeats_end_while_a_thread_hangs() {
     let mut bench = Bench::new(&[], |_| ());
     let watched = Watched::start(&mut bench, LIMIT_MICROS);
     watched.wait_for("READY=1");
-    // Nothing is forwarded, and all is well.
+    // Nothing is forwarded, and the daemon is healthy.
     for _ in 0..3 {
         watched.wait_for("WATCHDOG=1");
     }
     for name in ["weir-dataplane", "weir-control"] {
         let held = Held::new(thread(watched.process.id(), name));
-        // The answer to a question before may have been under way.
+        // The answer to an earlier question may have been pending.
         watched.wait_for_missed(1);
         watched.messages();
         watched.wait_for_missed(3);
@@ -101,7 +101,7 @@ fn heartbeats_end_while_a_thread_hangs() {
     bench.end();
 }
 
-/// To the service manager a restarted switch is the same service: its first heartbeat ends the wait for that of the switch before.
+/// To the service manager a restarted switch is the same service: its first heartbeat ends the wait for its predecessor's.
 #[test]
 fn a_switch_that_has_started_sends_its_first_heartbeat_at_once() {
     let mut bench = Bench::new(&[], |_| ());

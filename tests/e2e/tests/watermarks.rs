@@ -13,7 +13,7 @@ use weir_tests::switches::switchctl;
 use weir_tests::{inline_scenario, printed, until, Bench, LOSSLESS};
 
 const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
-/// At this rate one pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it. One quantum is 51.2 µs.
+/// At this rate a pause of 65535 quanta lasts 3.4 s: no test machine is too slow to refresh it. One quantum is 51.2 µs.
 const RATE: &str = "link-defaults.rate=10Mbit";
 const FRAMES: u32 = 100;
 const BURST: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / Raw(bytes(1000))";
@@ -75,7 +75,7 @@ fn queue(bench: &Bench, port: &str) -> Queue {
     found.unwrap()
 }
 
-/// Sends frames from h1 to h2, which pauses them until all have come. Returns the resulting peaks.
+/// Sends frames from h1 to h2, which pauses them until all have arrived. Returns the resulting peaks.
 fn burst(bench: &Bench, h1: &mut Scapy, h2: &mut Scapy) -> [u64; 3] {
     h2.send(1, &pause(u16::MAX));
     until("h2 pauses", || {
@@ -144,7 +144,7 @@ fn a_burst_is_seen_afterwards_and_a_clear_is_for_its_reader_alone() {
     assert_eq!(peaks(of(&all, Reader::User)), [0, 0, expected[2]]);
     assert!(of(&all, Reader::User).held_frames_max >= u64::from(FRAMES));
     assert_eq!(peaks(of(&all, Reader::Persistent)), expected);
-    // All of it, as people do it.
+    // The whole list, by command.
     let socket = &bench.switch.config.api_socket;
     let text = printed(switchctl(socket).args(["watermark", "clear"]));
     assert!(text.contains("headroom"), "{text}");
@@ -182,7 +182,7 @@ fn counted(bench: &Bench, port: &str) -> PauseCounters {
     )
 }
 
-/// A host pauses, refreshes, resumes, and lets a pause run out; its neighbour at the other port is paused meanwhile.
+/// A host pauses, refreshes, resumes, and lets a pause expire; its neighbour at the other port is paused meanwhile.
 #[test]
 fn pauses_count_as_they_were_sent_and_received() {
     let bench = bench();
@@ -227,7 +227,7 @@ fn pauses_count_as_they_were_sent_and_received() {
     );
     assert!(sent.xoff_frames_total >= 1 && sent.longest_seconds > 0.0);
 
-    // One that nobody ends does so by its time: 256 quanta.
+    // A pause without a resume expires: 256 quanta.
     h2.send(1, &pause(256));
     let out = until("it has run out", || {
         let received = counted(&bench, "h2").received;
@@ -312,7 +312,7 @@ fn hosts_have_got_the_pauses_that_the_switch_counts() {
         let sent = counters(&all, &buffer.port).sent;
         assert_eq!(sent.xoff_frames_total, buffer.xoff_sent, "{sent:?}");
         assert!(!sent.paused, "it has drained");
-        // Each ends with its XON, but for those that the switch was too late to refresh.
+        // Each ends with its XON, except those that the switch refreshed too late.
         assert!(sent.transitions_total >= buffer.pauses);
         assert!(sent.transitions_total <= sent.xoff_frames_total);
         pauses += sent.transitions_total;

@@ -1,4 +1,4 @@
-//! Every way out of a deadlock, on real frames: flows that move, loops that are released, several loops at once.
+//! Every remedy for a deadlock with real frames: flows that move, loops that are released, several loops at once.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
 /// Long enough to lock, to recover, and to lock again if that did not last.
 const DURATION: &str = "duration=5s";
-/// A loop that is broken has emptied by then.
+/// By then a broken loop has emptied.
 const AFTERWARDS_SECONDS: f64 = 1.5;
 
 #[test]
@@ -82,10 +82,9 @@ fn released(file: &str) {
     assert!(result.drops.is_empty(), "{file}: {:?}", result.drops);
 }
 
-/// Checks that one switch moves flows off its blocked port, all others do nothing, and the loop
-/// does not come back.
+/// Checks that one switch moves flows off its blocked port, all others do nothing, and the loop does not return.
 fn broken_for_good(file: &str) -> RunResult {
-    // A process that stalls for less brings nothing back.
+    // A process that stalls for a shorter time does not cause another suspicion.
     let result = run_with(file, "loop-breaker", &[PATIENT_DETECTION]);
     assert_eq!(result.releases, 0, "{file}: nobody has a Deadlock Breaker");
     let acted: BTreeSet<(&str, Option<&str>)> = events(&result, "flow_moved")

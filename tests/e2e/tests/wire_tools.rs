@@ -1,5 +1,5 @@
-//! Independent tools as judges: tshark decodes our PAUSE and PFC frames, and frames that scapy built
-//! pause and resume our queues.
+//! Independent tools as judges: tshark decodes our PAUSE and PFC frames, and frames built by scapy pause and resume our
+//! queues.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,11 +10,11 @@ use weir_core::PauseRule;
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench, LOSSLESS};
 
-/// A pause of 65535 quanta holds for 3.4 s at this rate.
+/// A pause of 65535 quanta lasts 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";
 /// More than xoff (60 KiB) and less than headroom.
 const FRAMES: u32 = 100;
-/// A lossless frame from `h1` to `h2`; scapy looks up nothing for it.
+/// A lossless frame from `h1` to `h2`; complete, so scapy resolves no address.
 const DATA: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02')\
     / Dot1Q(prio=3, vlan=0) / IP(src='10.99.0.1', dst='10.99.0.2') / UDP() / Raw(bytes(1400))";
 const PFC: &str = "Ether(src='02:57:00:00:00:02', dst='01:80:c2:00:00:01')\
@@ -137,7 +137,7 @@ fn a_held_switch_pauses_its_neighbour_and_tshark_sees_it() {
     let mut h1 = Scapy::start(&bench, "h1");
     let mut h2 = Scapy::start(&bench, "h2");
 
-    // A machine that stands still for seconds may miss a pause, so it is sent again.
+    // A machine that stalls for seconds may miss a pause, so it is sent again.
     let mut sent = 0;
     until("frames are held and the neighbour is paused", || {
         h2.send(1, &with_quanta(PFC, u16::MAX));
@@ -192,7 +192,7 @@ fn a_pfc_frame_by_scapy_holds_its_priority_until_it_expires() {
         bench.pfc("h2").paused.then_some(())
     });
     h1.send(1, DATA);
-    // Another priority is not meant and passes.
+    // Another priority is not affected and passes.
     h1.send(1, &DATA.replace("prio=3", "prio=5"));
     until("the other priority passes", || {
         (bench.port("h2").tx_frames_total >= 1).then_some(())

@@ -1,4 +1,4 @@
-//! The dissector in packaging/wireshark: tshark with it reads what Weir writes, and no frame makes it fail.
+//! The dissector in packaging/wireshark: it decodes Weir's frames in tshark, and no frame makes it fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/wireshark/weir.lua")
 }
 
-/// Returns tshark's output with the script, which must not fail.
+/// Returns the output of tshark with the script, which must not fail.
 fn tshark(file: &Path, arguments: &[&str]) -> String {
     let output = Command::new("tshark")
         .arg("-X")
@@ -112,7 +112,7 @@ fn probe(form: ProbeForm) -> Vec<u8> {
     emitted(|buffer| probe.emit(form, buffer))
 }
 
-/// The example of the book's page on LLDP behind the three mandatory TLVs.
+/// Returns the example of the book's page on LLDP after the three mandatory TLVs.
 fn lldp() -> Vec<u8> {
     let mut frame = vec![
         0x01, 0x80, 0xc2, 0, 0, 0x0e, 2, 0x57, 0, 0, 0, 0x99, 0x88, 0xcc,
@@ -186,7 +186,7 @@ fn loop_probes_have_a_name_and_their_sender() {
         tag: Some(VlanTag::from_bits(20)),
         is_broadcast: true,
     };
-    // A frame of `switchctl doctor --loop`, which has the EtherType, too.
+    // A frame of `switchctl doctor --loop`, which has the same EtherType.
     let mut other = probe(ProbeForm::default());
     other[15] = 0x52;
     write_capture(&file, &[probe(ProbeForm::default()), probe(tagged), other]);
@@ -207,10 +207,10 @@ fn loop_probes_have_a_name_and_their_sender() {
 }
 
 #[test]
-fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
+fn malformed_frames_are_flagged_and_nothing_makes_the_script_fail() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.pcap");
-    // Every length of each, and every byte of each turned over.
+    // Every length of each, and every byte of each inverted.
     let mut frames = Vec::new();
     for whole in [clcm(2), echo(), lldp(), probe(ProbeForm::default())] {
         frames.extend((14..whole.len()).map(|length| whole[..length].to_vec()));
@@ -228,7 +228,7 @@ fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
         let found = fields(&file, kind, &["frame.number"]);
         assert_eq!(found.len(), 1, "{kind}");
     };
-    // Without padding: a hop is not all there.
+    // Without padding: a hop is incomplete.
     expert(clcm(2)[..40].to_vec(), "weir.clcm.truncated");
     expert(echo()[..30].to_vec(), "weir.echo.truncated");
     expert(lldp()[..45].to_vec(), "weir.lldp.truncated");
@@ -259,7 +259,7 @@ fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
     expert(changed(lldp(), 32 + 6, 2), "weir.lldp.unknown_version");
 }
 
-/// Captures at the first switch's port to the second one until `count` frames have passed `filter`.
+/// Captures at the first switch's port to the second until `count` frames have passed `filter`.
 fn capture(bench: &Bench, file: &Path, filter: &str, count: &str) {
     let mut capture = switchctl(&bench.switch.config.api_socket);
     capture.args([
@@ -325,8 +325,7 @@ fn what_two_switches_tell_each_other_is_what_their_api_says() {
     bench.end();
 }
 
-/// A host holds a fabric of two switches: the first one suspects the link between them, and reports
-/// it.
+/// A host holds a fabric of two switches: the first one suspects the link between them, and reports it.
 #[test]
 fn credit_loop_control_messages_have_the_spuids_of_the_event_log() {
     let overrides = [

@@ -1,4 +1,4 @@
-//! Switches whose sockets are served by threads of their own, and ports that receive from several queues.
+//! Switches with separate threads for sockets, and ports that receive from several queues.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn a_ring_that_locks_is_released() {
     assert!(result.releases > 0, "it never locked");
 }
 
-/// Checks the scenario's expectations, including no losses or reordering; nothing was dropped.
+/// Checks the scenario's expectations, including no losses or reordering, and that nothing was dropped.
 fn run(file: &str, overrides: &[&str], workers: usize) -> RunResult {
     let scenario = scenario(file, overrides);
     let result = run_with_workers(&scenario, Workers::Count(workers), |stage| {

@@ -1,4 +1,4 @@
-//! The bodies of the daemon's API, and the words in its paths.
+//! Bodies of the daemon's API, and words in its paths.
 
 use core::fmt::Debug;
 
@@ -10,7 +10,7 @@ use weir_api::pfcwd::PfcwdChange;
 use weir_api::run::RunResult;
 use weir_core::MacAddress;
 
-/// A body is refused, or is what is written of it.
+/// A body is refused, or is unchanged after writing and reading.
 pub fn bodies(bytes: &[u8]) {
     // Parsed by the daemon.
     body::<SetRoute>(bytes);
@@ -38,7 +38,7 @@ fn body<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) {
     let written = serde_json::to_vec(&read).expect("a body has no keys that JSON could not write");
     let again: T = serde_json::from_slice(&written).expect("what was written can be read");
     let rewritten = serde_json::to_vec(&again).expect("as above");
-    // Numbers that JSON cannot hold to the last bit may move once, and no more.
+    // Numbers that JSON cannot hold exactly may change once, and only once.
     let third: T = serde_json::from_slice(&rewritten).expect("as above");
     assert_eq!(serde_json::to_vec(&third).expect("as above"), rewritten);
 }

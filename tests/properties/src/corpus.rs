@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The inputs of `target`'s corpus, by name. They are unpacked below `directory`, which is the caller's own.
+/// Returns the inputs of `target`'s corpus, sorted by name. They are unpacked below `directory`, which must be the caller's
+/// own.
 ///
 /// # Panics
 ///
-/// Where there is no corpus, tar is missing, or `directory` cannot be written.
+/// There is no corpus, tar is missing, or `directory` cannot be written.
 pub fn inputs(target: &str, directory: &Path) -> Vec<Vec<u8>> {
     let archive = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../fuzz/corpus")
         .join(format!("{target}.tar"));
     let directory = directory.join("corpus").join(target);
-    // Files of an earlier archive that this one lacks are no input.
+    // Files of an earlier archive that are missing in this one are not inputs.
     if directory.exists() {
         std::fs::remove_dir_all(&directory)
             .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));

@@ -1,4 +1,4 @@
-//! The files that people write.
+//! Files written by people.
 
 use std::path::Path;
 
@@ -9,10 +9,11 @@ use weir_core::MacAddress;
 
 /// Longer texts are ignored: a fuzzer finds more in short ones.
 const TEXT_LENGTH_MAX: usize = 4096;
-/// Numbers of more digits than this make networks that legitimately take seconds to build.
+/// Numbers with more digits can make networks that legitimately take seconds to build.
 const DIGITS_MAX: usize = 3;
 
-/// A daemon's configuration: refused with the line, or legal for the switch core, and written again as what it is.
+/// A daemon's configuration is refused with the line, or is valid for the switch core and unchanged after writing and
+/// reading.
 pub fn config(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     units_of(text);
@@ -40,7 +41,7 @@ pub fn config(bytes: &[u8]) {
     assert!(core.frame_count >= core.frames_needed());
 }
 
-/// A scenario file: refused with the line, or a network with usable paths and classes.
+/// A scenario file is refused with the line, or has usable paths and classes.
 pub fn scenario(bytes: &[u8]) {
     let Some(text) = text(bytes).filter(|text| has_small_counts(text)) else {
         return;
@@ -75,7 +76,7 @@ fn assert_named(error: &str) {
     assert!(error.len() > "fuzz.toml: ".len(), "{error}");
 }
 
-/// Checks that a parsed quantity is written as one that reads the same.
+/// Checks that a parsed quantity is unchanged after writing and reading.
 fn units_of(text: &str) {
     let text = text.lines().next().unwrap_or_default();
     if let Ok(rate) = units::parse_rate(text) {

@@ -1,8 +1,7 @@
-//! Properties that Weir's parsers and the whole switch keep for any input.
+//! Properties of Weir's parsers and the whole switch for any input.
 //!
-//! Each property is a function of bytes that panics if it does not hold. The libFuzzer targets in `tests/fuzz/` call
-//! one each; the tests of this crate call the same ones on stable Rust, with proptest's input and with the committed
-//! corpora.
+//! Each property is a function of bytes that panics if it is violated. The libFuzzer targets in `tests/fuzz/` call one each;
+//! the tests of this crate call the same ones on stable Rust, with proptest's input and with the committed corpora.
 //!
 //! Design: docs/src/internals/design/labs.md.
 #![forbid(unsafe_code)]
@@ -13,7 +12,7 @@ pub mod files;
 pub mod switch;
 pub mod wire;
 
-/// A property: panics with the reason where `bytes` break it.
+/// A property: panics with the reason if `bytes` violate it.
 pub type Property = fn(bytes: &[u8]);
 
 /// All properties by the name of their fuzz target, which is also that of the archive in `tests/fuzz/corpus`.

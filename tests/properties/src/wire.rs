@@ -1,7 +1,7 @@
-//! The parsers of what comes in from a wire.
+//! Parsers of input from a wire.
 //!
-//! Of each: it does not panic; what it reads, written again, is read as the same; a frame that is cut short is refused
-//! or read as the same; and what follows the part that it reads changes nothing.
+//! Each one does not panic; what it reads is unchanged after writing and reading; a truncated frame is refused or reads the
+//! same; and bytes after the parsed part change nothing.
 
 use core::fmt::Debug;
 
@@ -25,7 +25,7 @@ const SOURCE: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x99]);
 /// Longer than any padding that a parser could mistake for its own.
 const PADDING: [u8; 70] = [0xa5; 70];
 
-/// The Ethernet header, the ECN mark, and what a request asks for.
+/// The Ethernet header, the ECN mark, and the target of a request.
 pub fn frame(bytes: &[u8]) {
     let Ok(view) = EthernetView::new_checked(bytes) else {
         assert!(bytes.len() < HEADER_LENGTH, "a whole header was refused");
@@ -63,7 +63,7 @@ pub fn frame(bytes: &[u8]) {
     assert_eq!(marked, once, "a second mark changes nothing");
 }
 
-/// Only a frame for a group is a request; sent to a station it is none.
+/// Only a frame for a group is a request; one sent to a station is not.
 fn request(bytes: &[u8]) {
     let asked = requested_address(bytes);
     let mut redirected = bytes.to_vec();
@@ -78,8 +78,8 @@ fn request(bytes: &[u8]) {
     }
 }
 
-/// The one's complement sum over the first 20 B of an IPv4 header whose second byte is at `tos`: it stays what it was,
-/// right or wrong, as long as the checksum follows each change. Zero for IPv6, which has none.
+/// Returns the one's complement sum over the first 20 B of an IPv4 header whose second byte is at `tos`: it is constant,
+/// right or wrong, as long as the checksum is updated with each change. Zero for IPv6, which has none.
 fn checksum_difference(frame: &[u8], tos: usize) -> u16 {
     let header = &frame[tos - 1..];
     if header[0] >> 4 != 4 {
@@ -140,7 +140,7 @@ pub fn echo(bytes: &[u8]) {
     }
 }
 
-/// The frames of a device's trial. A frame that is cut or changed is read all the same, for that is what it is to show.
+/// Frames of a device's trial. A truncated or changed frame is still read, since the trial is to report it.
 pub fn reflection(bytes: &[u8]) {
     let Ok(view) = ReflectionView::new_checked(bytes) else {
         return;
@@ -239,7 +239,7 @@ pub fn lldp(bytes: &[u8]) {
         !shown.chars().any(char::is_control),
         "{shown:?} goes to terminals and logs"
     );
-    // A frame that ends where a TLV does is a whole one, with less in it, of the same sender.
+    // A frame that ends with a TLV is complete, with less content, of the same sender.
     for length in [
         bytes.len() / 4,
         bytes.len() / 2,
@@ -292,7 +292,7 @@ fn emitted(frame: &ControlFrame) -> Vec<u8> {
     buffer[..length].to_vec()
 }
 
-/// The properties of a parser whose frames have a fixed part, lists of a length that they name, and padding.
+/// Properties of a parser whose frames have a fixed part, lists of a length that they state, and padding.
 fn parser<T: PartialEq + Debug, E: PartialEq + Debug>(
     bytes: &[u8],
     parse: impl Fn(&[u8]) -> Result<T, E>,

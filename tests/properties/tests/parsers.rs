@@ -1,5 +1,4 @@
-//! The properties of the fuzz targets on stable Rust: with the committed corpora, with damaged
-//! ones, and with random bytes.
+//! The properties of the fuzz targets on stable Rust: with the committed corpora, with damaged ones, and with random bytes.
 
 use std::path::Path;
 

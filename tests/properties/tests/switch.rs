@@ -1,4 +1,4 @@
-//! The whole switch against its model, by operations that are mostly sensible and by bytes that mostly are not.
+//! Compares the whole switch with its model, using operations that mostly make sense and bytes that mostly do not.
 
 use proptest::prelude::*;
 use weir_properties::switch::{any_operations, Operation, Run, CONTROL_LENGTH, OPERATIONS_MAX};

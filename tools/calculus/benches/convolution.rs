@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use weir_calculus::algebra::{Curve, Exact, Scalar};
 
-/// A deterministic generator of numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -32,9 +31,9 @@ impl Numbers {
 enum Shape {
     Convex,
     Concave,
-    /// Random slopes and, at one in three corners, bursts.
+    /// Random slopes, with bursts at one corner in three.
     General,
-    /// A burst of random size at random times, and nothing else.
+    /// Only bursts of random size at random times.
     Bursts,
 }
 

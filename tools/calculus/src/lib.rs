@@ -4,7 +4,7 @@
 //! The models' units are microseconds, kilobits and Gbit/s, in which a rate times a time is an amount without a factor:
 //! 1 Gbit/s · 1 µs = 1 kbit. A megabyte is 8,000 kbit.
 //!
-//! What the textbooks say of a token bucket at a rate-latency server, exactly:
+//! The textbook example of a token bucket at a rate-latency server, computed exactly:
 //!
 //! ```
 //! use weir_calculus::algebra::{Curve, Exact, Extended};
@@ -18,7 +18,7 @@
 //! # Ok::<(), weir_calculus::algebra::CurveError>(())
 //! ```
 //!
-//! And what two ports do to a third one with PFC:
+//! Two ports that send to a third one, with PFC:
 //!
 //! ```
 //! use weir_calculus::algebra::Curve;

@@ -1,4 +1,4 @@
-//! From the integers of configurations and measurements to the models' units, without rounding.
+//! Converts integers of configurations and measurements to the models' units, without rounding.
 
 use crate::algebra::Scalar;
 

@@ -10,18 +10,18 @@ use crate::plan::{Disturbance, Mode, Plan};
 pub enum Verdict {
     /// A lossless frame can be dropped.
     Drops,
-    /// There is a state with frames that no sequence of steps leads out of.
+    /// There is a state with frames from which no sequence of steps delivers them.
     Locks,
-    /// A frame may wait for ever although the network is fair.
+    /// A frame may wait forever although the network is fair.
     Starves,
-    /// Nothing of that.
+    /// None of these.
     Free,
-    /// There are more states than were allowed.
+    /// There are more states than permitted.
     Unfinished,
 }
 
 impl Verdict {
-    /// In one or two words.
+    /// Returns one or two words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Drops => "drops",
@@ -36,27 +36,26 @@ impl Verdict {
 /// Duration of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// Seconds: part of the tests.
+    /// Seconds; part of the tests.
     Small,
     /// Minutes.
     Large,
 }
 
-/// Something to explore.
+/// A network to explore.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// A word.
+    /// One word.
     pub name: &'static str,
-    /// A line.
+    /// One line.
     pub about: &'static str,
     /// Duration.
     pub size: Size,
     /// Network and events.
     pub plan: Plan,
-    /// It begins in every state in which this plan locks, with time standing still until then; from the empty network
-    /// where that is `None`.
+    /// Starts in every deadlocked state of this plan, with time stopped until then; if `None`, in the empty network.
     pub from_locks_of: Option<Plan>,
-    /// Maximum number of those states in which it begins.
+    /// Maximum number of these states to start in.
     pub starts_max: usize,
     /// Expected result.
     pub expected: Verdict,
@@ -82,7 +81,7 @@ impl Case {
         }
     }
 
-    /// Begins in the first state of them alone.
+    /// Starts only in the first of these states.
     fn first_of_them(self) -> Self {
         Self {
             starts_max: 1,
@@ -90,7 +89,7 @@ impl Case {
         }
     }
 
-    /// Begins in the states in which the plan locks without time; hosts then send no more.
+    /// Starts in the states in which the plan deadlocks without time; hosts then stop sending.
     fn begin_in_locks(mut self) -> Self {
         let mut untimed = self.plan.clone();
         untimed.timed = false;
@@ -122,7 +121,7 @@ fn levels(budgets: &[u64], reserve: u64) -> Mode {
     }
 }
 
-/// A frame arrives in the step that sends it, and so do control frames about it.
+/// Frames arrive in the step that sends them, and so do control frames about them.
 fn at_once(plan: Plan) -> Plan {
     Plan {
         prompt_control: true,
@@ -134,7 +133,7 @@ fn round_trip(plan: Plan) -> Plan {
     Plan { slack: 1, ..plan }
 }
 
-/// A frame arrives in the step that sends it, and none is sent while a PFC frame is due.
+/// Frames arrive in the step that sends them, and none is sent while a PFC frame is due.
 fn no_round_trip(plan: Plan) -> Plan {
     Plan {
         wire: 0,
@@ -157,7 +156,7 @@ fn losing(plan: Plan, disturbance: Disturbance) -> Plan {
     }
 }
 
-/// The ring under the Deadlock Breaker: time goes on when nothing moves.
+/// Returns the ring under the Deadlock Breaker: time advances when nothing moves.
 fn breaker() -> Plan {
     let room = Mode::Pfc {
         xoff: 1,
@@ -174,7 +173,7 @@ fn breaker() -> Plan {
     }
 }
 
-/// Time advances while pauses are in force, at any moment without a control frame under way.
+/// Time advances while pauses are in force, whenever no control frame is in flight.
 fn refreshed() -> Plan {
     Plan {
         timed: true,
@@ -190,14 +189,12 @@ fn pfc_lost(times: u8) -> Disturbance {
     }
 }
 
-/// The line with a round trip of one frame, which a switch still sends after a Feedback for it is
-/// due.
+/// Returns the line with a round trip of one frame, which a switch still sends after a Feedback for it is due.
 fn late_by_a_frame() -> Plan {
     round_trip(no_round_trip(networks::line(levels(&[2, 2], 1))))
 }
 
-/// The line with a round trip of one frame: at most two are under way, and control frames arrive at
-/// once.
+/// Returns the line with a round trip of one frame: at most two are in flight, and control frames arrive at once.
 fn two_under_way() -> Plan {
     Plan {
         wire: 2,
@@ -392,7 +389,7 @@ fn with_levels() -> Vec<Case> {
 
 fn with_breaker() -> Vec<Case> {
     let mut faulty = Plan {
-        // Without the fault all have a way out after 14.
+        // Without the fault every state resolves after 14.
         horizon: Some(16),
         ..breaker()
     };

@@ -1,8 +1,8 @@
 //! Every order of events on one link with credits: data, messages both ways, losses, repeats, restarts and flaps.
 //!
-//! Both ends are the core's. Time does not pass: every timer is due at any moment, so that each end may send whenever it
-//! would at some time. Data frames keep their order, messages to the data's sender may take any. A CC_Update overtakes no
-//! data that was sent before the CC_Update before it, and data overtake one of them at most.
+//! Both ends are the core's. Time is not modelled: every timer may fire at any moment. Data frames keep their order;
+//! messages to the data's sender may arrive in any order. A CC_Update does not overtake data sent before the previous
+//! CC_Update, and data overtake at most one CC_Update.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, VecDeque};
@@ -16,10 +16,10 @@ use weir_core::{Bytes, Duration, Instant, Priority};
 const CLASS: Priority = Priority::ALL[3];
 const FRAME: Bytes = Bytes::new(64);
 const NOW: Instant = Instant::ZERO;
-/// Rounds of messages after which two ends that can agree have agreed.
+/// Number of message rounds after which two ends that can agree have agreed.
 const ROUNDS: usize = 12;
 
-/// What can happen at most.
+/// Limits on events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
     /// Data frames that are sent.
@@ -34,14 +34,14 @@ pub struct Budget {
     pub restarts: u8,
 }
 
-/// What can happen.
+/// A possible event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// A data frame is sent.
     Send,
-    /// The first data frame under way arrives.
+    /// The first data frame in flight arrives.
     Arrive,
-    /// It is lost.
+    /// The first data frame in flight is lost.
     LoseData,
     /// A stored frame leaves.
     Leave,
@@ -51,38 +51,38 @@ pub enum Action {
     Freed,
     /// A CC_Update arrives.
     HearConsumed(Fate),
-    /// The CF_Update of this place arrives.
+    /// The CF_Update at this position arrives.
     HearFreed(usize, Fate),
-    /// The sender begins anew, with or without its memory.
+    /// The sender restarts, with or without its memory.
     Sender(Restart),
-    /// The receiver does.
+    /// The receiver restarts.
     Receiver(Restart),
 }
 
-/// What becomes of a message.
+/// Fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It arrives.
     Arrives,
-    /// It arrives, and will do so again.
+    /// It arrives, and will arrive again.
     IsRepeated,
     /// It is lost.
     IsLost,
 }
 
-/// How an end begins anew.
+/// Kind of restart of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
     /// Its link was down.
     Flap,
-    /// Its process is another one.
+    /// Its process was replaced.
     Process,
 }
 
 #[derive(Clone, Debug, Hash)]
 enum Item {
     Data,
-    /// `behind`: data frames under way that must arrive first.
+    /// `behind`: data frames in flight that must arrive first.
     Update {
         update: CreditUpdate,
         behind: u8,
@@ -93,43 +93,43 @@ enum Item {
 struct Link {
     sender: CreditSender,
     receiver: CreditReceiver,
-    /// From the data's sender.
+    /// In flight from the data's sender.
     line: VecDeque<Item>,
-    /// Data under way that were sent before the last CC_Update.
+    /// Data in flight that were sent before the last CC_Update.
     before_last: u8,
-    /// To the data's sender.
+    /// In flight to the data's sender.
     back: VecDeque<CreditUpdate>,
     stored: u8,
     budget: Budget,
-    /// An end took a message for spoilt.
+    /// True if an end took a message for corrupt.
     is_doubted: bool,
 }
 
-/// What was explored.
+/// Result of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// States.
+    /// Number of states.
     pub states: usize,
-    /// Events that lead to a frame without room; `None` if there is none.
+    /// Events that lead to a frame without room, if any.
     pub drop: Option<Vec<Action>>,
-    /// Events after which credits are missing although everything has arrived; `None` if there are none.
+    /// Events after which credits are missing although everything has arrived, if any.
     pub leak: Option<Vec<Action>>,
-    /// Events that lead to a message which its receiver takes for spoilt; `None` if there is none.
+    /// Events that lead to a message that its receiver takes for corrupt, if any.
     pub doubt: Option<Vec<Action>>,
 }
 
-/// A link of which everything is explored.
+/// A link to be explored completely.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
-    /// Frames that the buffer holds, one credit each.
+    /// Capacity of the buffer in frames, one credit each.
     pub limit: u8,
-    /// Messages under way in each direction.
+    /// Maximum number of messages in flight in each direction.
     pub messages: usize,
-    /// What can happen.
+    /// Limits on events.
     pub budget: Budget,
-    /// What is wrong with the receiver.
+    /// Deliberate faults of the receiver.
     pub faults: CreditFaults,
-    /// States at most.
+    /// Maximum number of states.
     pub most: usize,
 }
 
@@ -139,14 +139,14 @@ fn times(epoch: u32) -> CreditTimes {
         refresh: Duration::ZERO,
         consumed: Duration::ZERO,
         idle: Duration::ZERO,
-        // It has all patience.
+        // Longer than any exploration.
         patience: Duration::from_secs(1),
         spacing: Some(FRAME),
     }
 }
 
 impl Exploration {
-    /// Explores breadth first. `None` if there are too many states.
+    /// Explores breadth first. Returns `None` if there are too many states.
     pub fn run(&self) -> Option<Outcome> {
         let first = self.link();
         let mut parents = HashMap::new();
@@ -211,7 +211,7 @@ impl Exploration {
         receiver
     }
 
-    /// Does what happens. Returns false if a frame found no room.
+    /// Executes an event. Returns false if a frame found no room.
     fn act(&self, link: &mut Link, action: Action) -> bool {
         let budget = &mut link.budget;
         match action {
@@ -306,7 +306,7 @@ impl Exploration {
         link.receiver.promise(&times(1), CLASS, room);
     }
 
-    /// Returns true if all credits are there again once everything has arrived and left.
+    /// Returns true if all credits are restored once everything has arrived and left.
     fn heals(&self, link: &Link) -> bool {
         let mut link = link.clone();
         for _ in 0..ROUNDS {
@@ -400,13 +400,13 @@ impl Link {
         actions
     }
 
-    /// Returns true if the first data frame overtakes one CC_Update at most.
+    /// Returns true if the first data frame would overtake at most one CC_Update.
     fn may_arrive(&self) -> bool {
         let place = self.line.iter().position(Item::is_data);
         place.is_some_and(|place| place <= 1)
     }
 
-    /// Returns true if the first CC_Update overtakes no data that it must not.
+    /// Returns true if the first CC_Update would not overtake data that it must not.
     fn may_hear(&self) -> bool {
         let mut updates = self.line.iter().filter(|item| !item.is_data());
         matches!(updates.next(), Some(Item::Update { behind: 0, .. }))
@@ -435,7 +435,7 @@ impl Link {
     }
 }
 
-/// Two hashes of a state: so many states share neither by accident.
+/// Returns two hashes of a state, which no two of this many states share by accident.
 fn digest(link: &Link) -> [u64; 2] {
     [0u8, 1].map(|salt| {
         let mut hasher = DefaultHasher::new();
@@ -447,7 +447,7 @@ fn digest(link: &Link) -> [u64; 2] {
 
 type Parents = HashMap<[u64; 2], Option<([u64; 2], Action)>>;
 
-/// The events that lead to a state.
+/// Returns the events that lead to a state.
 fn story(parents: &Parents, mut state: [u64; 2]) -> Vec<Action> {
     let mut events = Vec::new();
     while let Some(Some((before, action))) = parents.get(&state) {

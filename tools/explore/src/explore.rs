@@ -1,4 +1,4 @@
-//! A case from its beginning to its verdict.
+//! Explores a case and determines its verdict.
 
 use crate::cases::{Case, Verdict};
 use crate::nodes::Nodes;
@@ -12,33 +12,33 @@ use crate::world::World;
 /// Result of a case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Verdict.
+    /// Verdict on the case.
     pub verdict: Verdict,
-    /// States that it began with.
+    /// Number of initial states.
     pub starts: usize,
-    /// States of the network.
+    /// Number of states of the network.
     pub states: usize,
-    /// Steps between them.
+    /// Number of steps between them.
     pub transitions: usize,
-    /// States that switches were in.
+    /// Number of distinct states of switches.
     pub node_states: usize,
-    /// Steps to the state that is furthest away.
+    /// Number of steps to the most distant state.
     pub depth: u32,
-    /// States in which nothing can happen any more, with frames.
+    /// Number of states with frames in which nothing can happen.
     pub locked: usize,
-    /// States that no sequence of steps leads out of, those included.
+    /// Number of states from which no sequence of steps delivers all frames, including these.
     pub without_way_out: usize,
-    /// The most ticks after which all frames had arrived, where time goes on to a horizon.
+    /// With a horizon: the largest number of ticks until all frames had arrived.
     pub ticks: Option<u8>,
-    /// The shortest way to what was found, and the state there.
+    /// Shortest path to the finding, and the state there.
     pub story: Vec<String>,
 }
 
-/// Explores a case in at most `most` states.
+/// Explores a case, up to `most` states.
 ///
 /// # Errors
 ///
-/// What of its plan cannot be explored.
+/// The reason for which its plan cannot be explored.
 pub fn explore(case: &Case, most: usize) -> Result<Outcome, PlanError> {
     let rules = Rules::new(&case.plan);
     let mut nodes = Nodes::new(&case.plan);
@@ -51,7 +51,7 @@ pub fn explore(case: &Case, most: usize) -> Result<Outcome, PlanError> {
     judge(graph, start_count)
 }
 
-/// Every locked state of `plan`, in the terms of the exploration that begins there.
+/// Returns every deadlocked state of `plan`, converted for the exploration that starts there.
 fn locks_of(
     case: &Case,
     plan: &Plan,

@@ -1,18 +1,18 @@
 //! Explores every order of events in small networks of `weir-core` switches.
 //!
-//! The switches and their control planes are the real ones. Every choice that a test leaves to chance is explored: who sends
-//! next, what arrives next, which control frame is lost or repeated, when a timer is served, how late a control plane is. All
-//! reachable states are visited, breadth first. Their graph answers questions that no trial can: whether a lossless frame is
-//! ever dropped, whether every deadlock can be left, whether a frame can wait for ever.
+//! The switches and their control planes are the real ones. Every choice that a test leaves to chance is explored: the next
+//! sender and arrival, lost and repeated control frames, the time of timers, the delay of a control plane. All reachable
+//! states are visited, breadth first. Their graph proves what no trial can: that no lossless frame is dropped, that every
+//! deadlock is resolved, that no frame waits forever.
 //!
 //! * [`node`]: one switch, and the inputs that it can receive.
-//! * [`nodes`]: each state of a switch once, and the result of each input.
-//! * [`world`]: the network's state, put together from those.
-//! * [`rules`]: the events that can happen in it, and their results.
-//! * [`search`]: breadth first through all states.
-//! * [`progress`]: questions to the graph.
+//! * [`nodes`]: the distinct states of switches, and the result of each input.
+//! * [`world`]: the network's state, composed of those.
+//! * [`rules`]: the possible events, and their results.
+//! * [`search`]: breadth-first search through all states.
+//! * [`progress`]: properties of the graph.
 //! * [`story`]: the shortest path to a state, in words.
-//! * [`credits`]: one link with credits, by itself.
+//! * [`credits`]: a single link with credits.
 //!
 //! Design: docs/src/internals/design/labs.md.
 #![forbid(unsafe_code)]

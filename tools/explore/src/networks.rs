@@ -1,12 +1,12 @@
-//! The networks that are explored.
+//! The explored networks.
 
 use weir_core::control::Policy;
 use weir_core::testing::Faults;
 
 use crate::plan::{Disturbance, Facing, FlowPlan, LinkPlan, Mode, NodePlan, Plan};
 
-/// A network in which only the order of steps is left open: untimed, with links that lose nothing
-/// and carry one data frame at a time.
+/// Returns a network in which only the order of steps is open: untimed, with lossless links that carry one data frame at a
+/// time.
 fn plan(nodes: Vec<NodePlan>, links: &[LinkPlan], flows: Vec<FlowPlan>, mode: Mode) -> Plan {
     let reverse = |link: &LinkPlan| LinkPlan {
         from: link.to,
@@ -42,10 +42,10 @@ fn flow(node: usize, port: u8, destination: u8) -> FlowPlan {
     }
 }
 
-/// Three switches in a ring; each one's host sends over two links, clockwise, and with `second_host` the last one has
-/// another that does the same (CLCM paper, figure 4). Destination d hangs on switch d.
+/// Returns three switches in a ring. Each one's host sends over two links, clockwise; with `second_host` the last switch has
+/// another such host (CLCM paper, figure 4). Destination d is at switch d.
 ///
-/// Ports: 0 clockwise, 1 counter-clockwise, 2 a host that sends, 3 one that receives, 4 the second host.
+/// Ports: 0 clockwise, 1 counter-clockwise, 2 a host that sends, 3 a host that receives, 4 the second host.
 pub fn ring(second_host: bool, mode: Mode) -> Plan {
     const COUNT: usize = 3;
     let node = |index: usize| {
@@ -74,8 +74,8 @@ pub fn ring(second_host: bool, mode: Mode) -> Plan {
     plan((0..COUNT).map(node).collect(), &links, flows, mode)
 }
 
-/// Two switches; `hosts` hosts at each send to hosts at the other, over one link. Destinations 0 and 1 hang on the first
-/// switch, 2 and 3 on the second.
+/// Returns two switches; `hosts` hosts at each send to hosts at the other, over one link. Destinations 0 and 1 are at the
+/// first switch, 2 and 3 at the second.
 ///
 /// Ports: 0 the other switch, 1 and 2 hosts that send, 3 and 4 hosts that receive.
 pub fn pair(hosts: usize, mode: Mode) -> Plan {
@@ -99,7 +99,7 @@ pub fn pair(hosts: usize, mode: Mode) -> Plan {
     plan(nodes, &[link], flows, mode)
 }
 
-/// A host, two switches, and a host that receives.
+/// Returns a host, two switches, and a host that receives.
 ///
 /// Ports: 0 the other switch, 1 the host.
 pub fn chain(mode: Mode) -> Plan {
@@ -115,8 +115,8 @@ pub fn chain(mode: Mode) -> Plan {
     plan(nodes, &[link], vec![flow(0, 1, 0)], mode)
 }
 
-/// Three switches in a line: what comes from the first meets what begins at the second on the link to the third. Frames of
-/// the second's host have Level 0 there and those in transit have more.
+/// Returns three switches in a line: traffic from the first and from the second's host meet on the link to the third. Frames
+/// of the second's host have Level 0 there and those in transit have more.
 ///
 /// Ports: 0 the next switch (or the receiver of destination 0), 1 the switch before, 2 a host that sends; the third
 /// switch has destination 1 at port 2.

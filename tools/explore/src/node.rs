@@ -1,4 +1,4 @@
-//! One switch with its control plane: the real core, and what may be done to it.
+//! One switch with its control plane: the real core, and its possible inputs.
 
 use std::collections::VecDeque;
 
@@ -16,61 +16,61 @@ use crate::plan::{Facing, Mode, Plan, PlanError, CELL, FRAME, PRIORITY, TICK};
 /// Possible input of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// A data frame comes in.
+    /// A data frame arrives.
     Receive {
-        /// By this port.
+        /// Ingress port.
         port: u8,
-        /// For this destination.
+        /// Destination of the frame.
         destination: u8,
     },
-    /// A control frame comes in.
+    /// A control frame arrives.
     Control {
-        /// By this port.
+        /// Ingress port.
         port: u8,
-        /// Which one: see [`Frames`].
+        /// Number of the frame; see [`Frames`].
         frame: u16,
     },
     /// Makes a port send its next frame.
     Transmit {
-        /// Which one.
+        /// The port.
         port: u8,
     },
     /// Due timers of the switch run.
     Timer,
-    /// And in the control plane.
+    /// Due timers of the control plane run.
     ControlTimer,
     /// The control plane takes the oldest event.
     Handle,
-    /// Time goes on by a tick.
+    /// Time advances by a tick.
     Tick,
 }
 
 /// Output of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Nothing that leaves the switch.
+    /// Nothing leaves the switch.
     Nothing,
     /// A frame was refused.
     Dropped(DropReason),
-    /// A data frame leaves. It came in by `ingress`.
+    /// A data frame leaves.
     Data {
-        /// The port that it had come in by.
+        /// Its ingress port.
         ingress: u8,
         /// Destination address.
         destination: u8,
     },
-    /// A control frame leaves: see [`Frames`].
+    /// A control frame leaves; see [`Frames`].
     Control(u16),
 }
 
-/// Control frames by number, so that a link holds numbers.
+/// Control frames by number, so that a link stores numbers.
 #[derive(Debug, Default)]
 pub struct Frames {
     all: Vec<(ControlFrame, Vec<u8>)>,
 }
 
 impl Frames {
-    /// The number of a frame.
+    /// Returns the number of a frame.
     pub fn number(&mut self, frame: ControlFrame) -> u16 {
         let mut buffer = [0; 1024];
         let length = frame.emit(MacAddress([2, 0, 0, 0, 0, 1]), &mut buffer);
@@ -88,7 +88,7 @@ impl Frames {
         &self.all[usize::from(number)].0
     }
 
-    /// True for PFC, false for CLCM.
+    /// Returns true for PFC, false for CLCM.
     pub fn is_pfc(&self, number: u16) -> bool {
         matches!(self.frame(number), ControlFrame::Mac(_))
     }
@@ -98,7 +98,7 @@ impl Frames {
     }
 }
 
-/// A switch, its control plane, and the caller's part of both.
+/// A switch, its control plane, and their environment.
 #[derive(Clone, Debug)]
 pub struct Node {
     index: usize,
@@ -108,16 +108,16 @@ pub struct Node {
     timed: bool,
     /// By handle: ingress and destination of held frames.
     frames: Vec<Option<(u8, u8)>>,
-    /// Not seen by the control plane yet.
+    /// Events that the control plane has not taken yet.
     events: VecDeque<Event>,
 }
 
 impl Node {
-    /// The switch `index` of a plan, with empty buffers.
+    /// Creates the switch `index` of a plan, with empty buffers.
     ///
     /// # Errors
     ///
-    /// What of the plan cannot be explored.
+    /// The reason for which the plan cannot be explored.
     pub fn new(plan: &Plan, index: usize) -> Result<Self, PlanError> {
         let config = plan.switch_config(index)?;
         let frame_count = config.frame_count;
@@ -149,7 +149,7 @@ impl Node {
         }
     }
 
-    /// All that decides the future.
+    /// Returns a digest of everything that determines the future.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl Node {
         Ok(digest.finish())
     }
 
-    /// All that decides the switch's future but for whose turn it is.
+    /// Returns a digest of everything that determines the switch's future, except the round-robin position.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Node {
         digest.ok_or(PlanError::NoDigest { node: self.index })
     }
 
-    /// Does what is asked.
+    /// Executes an input.
     ///
     /// # Errors
     ///
@@ -208,7 +208,7 @@ impl Node {
             Input::Control { port, frame } => {
                 let port = PortId::new(port);
                 let bytes = frames.bytes(frame);
-                // The effect of a refused frame on the switch is in its state.
+                // The effect of a refused frame is in the switch's state.
                 let _ = if frames.is_pfc(frame) {
                     self.switch.receive_mac_control(now, port, bytes)
                 } else {
@@ -263,7 +263,7 @@ impl Node {
         }
     }
 
-    /// Transmits; echo messages, which only measure, are skipped.
+    /// Transmits a frame; skips echo messages, which only measure.
     fn transmit(&mut self, frames: &mut Frames, port: u8) -> Output {
         let id = PortId::new(port);
         loop {
@@ -284,8 +284,7 @@ impl Node {
         }
     }
 
-    /// Passes commands to the switch, events to the control plane, and pauses to hosts, which obey
-    /// at once.
+    /// Passes commands to the switch, events to the control plane, and pauses to hosts, which obey at once.
     fn settle(&mut self, plan: &Plan) -> Result<(), PlanError> {
         loop {
             let command = self.plane.as_mut().and_then(ControlPlane::poll_command);
@@ -316,19 +315,19 @@ impl Node {
         Ok(())
     }
 
-    /// A command that the switch refuses is one that came too late.
+    /// Applies a command; a refused command came too late.
     fn apply(&mut self, command: Command) {
         let _ = self.switch.apply(self.now, command);
     }
 
-    /// The host at `port` may not send.
+    /// Returns true if the host at `port` may not send.
     pub fn is_pausing(&self, port: u8) -> bool {
         let gauges = self.switch.gauges(self.now, PortId::new(port), PRIORITY);
         gauges.pausing
     }
 
-    /// Returns true if a frame from `ingress` may go by `egress` on the express path, which
-    /// bypasses the switch: no frame of its ingress is inside, and nothing at the egress holds it.
+    /// Returns true if a frame from `ingress` may use the express path to `egress`, which bypasses the switch: no frame of
+    /// its ingress is inside, and the egress is not held.
     pub fn lets_pass(&self, ingress: u8, egress: u8) -> bool {
         let id = PortId::new(egress);
         let unheld = self.switch.unheld_priorities(self.now, id);
@@ -337,19 +336,19 @@ impl Node {
             && self.held().all(|(other, _)| other != ingress)
     }
 
-    /// (ingress, destination) of all frames that are here.
+    /// Returns (ingress, destination) of all held frames.
     pub fn held(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
         self.frames.iter().flatten().copied()
     }
 
-    /// For how many ticks the oldest event has waited for the control plane; `None` without any.
+    /// Returns the ticks for which the oldest event has waited for the control plane; `None` without any.
     pub fn control_lag(&self) -> Option<u64> {
         let event = self.events.front()?;
         let waited = self.now.saturating_since(event.at);
         Some(waited.as_nanos() / TICK.as_nanos())
     }
 
-    /// The switch itself, for people.
+    /// Returns the switch itself, for display.
     pub fn switch(&self) -> &Switch {
         &self.switch
     }

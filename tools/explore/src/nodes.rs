@@ -1,8 +1,8 @@
-//! Every state that any switch was ever in, each once, and what every input made of it.
+//! All distinct states of switches so far, and the result of every input.
 //!
-//! The switches of a network share nothing but what crosses links, so that a state of the network is one number for
-//! each switch and what is under way. Each (state of a switch, input) is computed once, by the real core; the network's
-//! states, of which there are far more, are then put together from numbers.
+//! The switches of a network share only the traffic on links, so a state of the network is one number for each switch and
+//! the frames in flight. Each (state of a switch, input) is computed once, by the real core; the far more numerous network
+//! states are composed of numbers.
 
 use std::collections::VecDeque;
 
@@ -10,21 +10,21 @@ use crate::hashing::Table;
 use crate::node::{Frames, Input, Node, Output};
 use crate::plan::{Plan, PlanError};
 
-/// States kept beside those that always are: some 80 kB each.
+/// Number of cached states, besides those always kept: some 80 kB each.
 const KEPT_MAX: usize = 1500;
-/// A state that is this many steps from the last that is always kept is always kept.
+/// A state this many steps from the last one always kept is always kept.
 const DISTANCE_MAX: u32 = 32;
 
-/// State of a switch that the network needs.
+/// State of a switch as needed by the network.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeView {
     /// Bit p: the host at port p may not send.
     pub pausing: u32,
-    /// Bit (ingress × destinations + destination): such frames are here.
+    /// Bit (ingress × destinations + destination): such frames are held.
     pub held: u64,
     /// Number of held frames.
     pub held_count: u8,
-    /// Ticks that the oldest event has waited for the control plane, plus one; zero without any.
+    /// Ticks for which the oldest event has waited for the control plane, plus one; zero without any.
     pub lag: u8,
 }
 
@@ -37,10 +37,9 @@ pub struct Nodes<'a> {
     known: Table<u128, u32>,
     /// The states themselves; one that is not kept is recomputed from its predecessor.
     states: Vec<Option<Box<Node>>>,
-    /// By state: its predecessor and the input, and the number of steps from one that is always
-    /// kept.
+    /// By state: its predecessor and the input, and the number of steps from one always kept.
     origins: Vec<Option<(u32, Input, u32)>>,
-    /// States that are kept for now, the oldest first.
+    /// Cached states, oldest first.
     kept: VecDeque<u32>,
     views: Vec<NodeView>,
     done: Table<(u32, Input), (u32, Output)>,
@@ -49,7 +48,7 @@ pub struct Nodes<'a> {
 }
 
 impl<'a> Nodes<'a> {
-    /// No states yet.
+    /// Creates an empty set of states.
     pub fn new(plan: &'a Plan) -> Self {
         let destinations = plan.nodes.iter().map(|node| node.routes.len()).max();
         Self {
@@ -65,7 +64,7 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// The number of a state that no other led to.
+    /// Returns the number of a state without predecessor.
     ///
     /// # Errors
     ///
@@ -120,7 +119,7 @@ impl<'a> Nodes<'a> {
         view
     }
 
-    /// The number of a virtual queue within its switch.
+    /// Returns the number of a virtual queue within its switch.
     pub fn queue(&self, ingress: u8, destination: u8) -> u32 {
         u32::from(ingress) * self.destinations as u32 + u32::from(destination)
     }
@@ -129,7 +128,7 @@ impl<'a> Nodes<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Node::step`] and [`Node::digest`].
+    /// Those of [`Node::step`] and [`Node::digest`].
     pub fn step(&mut self, number: u32, input: Input) -> Result<(u32, Output), PlanError> {
         if let Some(done) = self.done.get(&(number, input)) {
             return Ok(*done);
@@ -137,7 +136,7 @@ impl<'a> Nodes<'a> {
         let mut node = self.node(number)?;
         let output = node.step(self.plan, &mut self.frames, input)?;
         let next = match output {
-            // A refused frame ends the search: what would come of it is not asked.
+            // A refused frame ends the search, so its successor is not needed.
             Output::Dropped(_) => number,
             _ => self.number_from(node, Some((number, input)))?,
         };
@@ -150,11 +149,11 @@ impl<'a> Nodes<'a> {
         &self.views[number as usize]
     }
 
-    /// The state itself, made again where it was not kept.
+    /// Returns the state itself, recomputed if it was not kept.
     ///
     /// # Errors
     ///
-    /// None that did not come when it was made first.
+    /// Only those of its first computation.
     pub fn node(&mut self, number: u32) -> Result<Node, PlanError> {
         let mut inputs = Vec::new();
         let mut at = number;
@@ -184,7 +183,7 @@ impl<'a> Nodes<'a> {
         self.states.len()
     }
 
-    /// True before the first one.
+    /// Returns true without any state.
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
     }

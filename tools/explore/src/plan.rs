@@ -9,31 +9,30 @@ use weir_core::{
     XonNotBelowXoff,
 };
 
-/// Frames are of this length: the longest that the switches take, and the shortest of Ethernet.
+/// Length of all frames: the longest that the switches accept, and Ethernet's minimum.
 pub const FRAME: Bytes = Bytes::new(60);
 /// Charge of a frame.
 pub const CELL: Bytes = Bytes::new(64);
 /// One step of time.
 pub const TICK: Duration = Duration::from_millis(1);
-/// A quarter of a tick: a Feedback that restricts is sent in each tick, counts for four without a
-/// refresh, and one that restricts nothing is eventually sent every 25. Longer times would only
-/// make more equivalent states.
+/// A quarter of a tick: a restricting Feedback is sent in each tick and is valid for four without a refresh, and an
+/// unrestricting one is eventually sent every 25. Longer times would only create more equivalent states.
 const FEEDBACK_REFRESH: Duration = Duration::from_micros(250);
 /// Priority of all frames.
 pub const PRIORITY: Priority = Priority::ALL[0];
 
 const RATE_MBIT: u64 = 1000;
-/// Just below four ticks at the rate, so that a pause is refreshed after two.
+/// Slightly less than four ticks at the rate, so that a pause is refreshed after two.
 const PAUSE: Quanta = Quanta(7812);
 
-/// Treatment of congestion by the lossless class; amounts are frames.
+/// Congestion settings of the lossless class; amounts are frames.
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// PFC.
     Pfc {
-        /// Pause from here on.
+        /// Pauses from this amount on.
         xoff: u64,
-        /// Resume at this.
+        /// Resumes at this amount.
         xon: u64,
         /// Room above `xoff`.
         headroom: u64,
@@ -50,9 +49,9 @@ pub enum Mode {
 /// One switch.
 #[derive(Clone, Debug)]
 pub struct NodePlan {
-    /// By port: what it faces.
+    /// By port: the kind of device that it faces.
     pub ports: Vec<Facing>,
-    /// By destination: the port that it is behind.
+    /// By destination: the port that leads to it.
     pub routes: Vec<u8>,
 }
 
@@ -63,25 +62,25 @@ pub enum Facing {
     Switch,
     /// A host that only sends.
     Source,
-    /// A host that only receives, at once and for ever.
+    /// A host that only receives, at once and without end.
     Sink,
 }
 
-/// One direction of a link between switches. The other direction is the plan's link with the ends changed.
+/// One direction of a link between switches; the reverse direction is another link of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkPlan {
-    /// Switch and port that send.
+    /// Sending switch and port.
     pub from: (usize, u8),
-    /// Switch and port that receive.
+    /// Receiving switch and port.
     pub to: (usize, u8),
 }
 
 /// A host that sends to one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowPlan {
-    /// The switch that it is at.
+    /// Switch of the host.
     pub node: usize,
-    /// And the port.
+    /// Port of the host.
     pub port: u8,
     /// Destination address.
     pub destination: u8,
@@ -92,9 +91,9 @@ pub struct FlowPlan {
 /// Possible disturbance of control frames between switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disturbance {
-    /// Total number of times.
+    /// Maximum number of disturbances.
     pub times: u8,
-    /// PFC frames may be lost, Feedback among them.
+    /// PFC frames, including Feedback, may be lost.
     pub lose_pfc: bool,
     /// CLCM messages may be lost.
     pub lose_clcm: bool,
@@ -102,7 +101,7 @@ pub struct Disturbance {
     pub repeat: bool,
 }
 
-/// A network, and what may happen in it.
+/// A network, and the possible events in it.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The switches.
@@ -113,22 +112,21 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// The lossless class.
     pub mode: Mode,
-    /// Data frames that one direction of a link has under way at most. With 0 a frame arrives in the step that sends it.
+    /// Maximum number of data frames in flight in one direction of a link. With 0 a frame arrives in the step that sends it.
     pub wire: u8,
-    /// Data frames that a switch still sends after a PFC frame for it has become due on the other side. The round trip, for
-    /// which headroom and rT are made, is this and `wire` − 1 frames: the frame whose arrival makes a pause due is not under
-    /// way any more.
+    /// Data frames that a switch still sends after a PFC frame for it has become due on the other side. The round trip,
+    /// which headroom and rT cover, is this plus `wire` − 1 frames: the frame whose arrival makes a pause due is no longer
+    /// in flight.
     pub slack: u8,
-    /// PFC frames, Feedback among them, are sent and arrive in the step that makes them due.
+    /// PFC frames, including Feedback, are sent and arrive in the step that makes them due.
     pub prompt_control: bool,
-    /// Hosts that receive take each frame in the step that brings it to their port.
+    /// Receiving hosts take each frame in the step that brings it to their port.
     pub prompt_sinks: bool,
-    /// Frames that can be sent or delivered are, before time advances: a tick is long beside a
-    /// frame.
+    /// Frames that can be sent or delivered are, before time advances, since a tick is long compared with a frame.
     pub busy: bool,
-    /// Switches do what is due by the clock in the step in which time goes on; control planes need not.
+    /// Switches handle due timers in the step in which time advances; control planes may be later.
     pub prompt_timers: bool,
-    /// Time goes on.
+    /// Time advances.
     pub timed: bool,
     /// Reaction to deadlocks.
     pub policy: Policy,
@@ -138,29 +136,29 @@ pub struct Plan {
     pub control_lag: u8,
     /// Disturbance of control frames.
     pub disturbance: Disturbance,
-    /// Faults on purpose.
+    /// Deliberate faults.
     pub faults: Faults,
 }
 
 impl Plan {
-    /// The address of a destination.
+    /// Returns the address of a destination.
     pub fn address(destination: u8) -> MacAddress {
         MacAddress([2, 0, 0, 0, 1, destination])
     }
 
-    /// The link in the other direction.
+    /// Returns the link in the reverse direction.
     pub fn reverse(&self, link: usize) -> Option<usize> {
         let LinkPlan { from, to } = self.links[link];
         let reverse = LinkPlan { from: to, to: from };
         self.links.iter().position(|other| *other == reverse)
     }
 
-    /// The configuration of a switch.
+    /// Returns the configuration of a switch.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Budgets`] for none or too many, [`PlanError::Thresholds`] for xon that is not
-    /// below xoff; the switch itself reports further errors.
+    /// [`PlanError::Budgets`] for none or too many, [`PlanError::Thresholds`] if xon is not below xoff; the switch itself
+    /// reports further errors.
     pub fn switch_config(&self, node: usize) -> Result<SwitchConfig, PlanError> {
         let frames = |count: u64| Bytes::new(count * CELL.get());
         let lossy = ClassConfig::new(ClassMode::Lossy { buffer: CELL });
@@ -211,7 +209,7 @@ impl Plan {
         Ok(config)
     }
 
-    /// The settings of a switch's control plane.
+    /// Returns the settings of a switch's control plane.
     pub fn control_config(&self, node: usize) -> ControlConfig {
         let ports = &self.nodes[node].ports;
         let fabric = (0..ports.len()).filter(|port| ports[*port] == Facing::Switch);
@@ -227,7 +225,7 @@ impl Plan {
     }
 }
 
-/// Reason against an exploration.
+/// Reason for which a plan cannot be explored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Protocol P needs one budget at least.
@@ -236,7 +234,7 @@ pub enum PlanError {
     /// xon is not below xoff.
     #[error(transparent)]
     Thresholds(#[from] XonNotBelowXoff),
-    /// The switch does not take its configuration.
+    /// The switch refuses its configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The budgets leave no room for the round trip.
@@ -245,13 +243,13 @@ pub enum PlanError {
     /// The switch is in a state that its digest does not cover.
     #[error("switch {node} is in a state that has no digest")]
     NoDigest {
-        /// Which switch.
+        /// The switch.
         node: usize,
     },
-    /// Never: a state has an origin or is kept.
+    /// Cannot happen: a state has an origin or is kept.
     #[error("cannot restore the state {0} of a switch")]
     Lost(u32),
-    /// A host that only sends was sent data.
+    /// Data was sent to a host that only sends.
     #[error("a frame left by a port of a host that only sends")]
     DataToSource,
 }

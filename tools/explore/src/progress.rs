@@ -1,13 +1,13 @@
-//! Progress in the graph of all states: ways out, locked states, and frames that wait for ever.
+//! Progress in the graph of all states: unresolvable states, deadlocks, and frames that wait forever.
 
 use crate::rules::Action;
 use crate::search::Graph;
 
-/// States from which no sequence of steps leads to one in which all frames have arrived, in the order in which they
-/// were found.
+/// Returns the states from which no sequence of steps leads to one in which all frames have arrived, in the order in which
+/// they were found.
 pub fn without_way_out(graph: &Graph<'_>) -> Vec<u32> {
     let count = graph.len();
-    // Edges backwards, by counting.
+    // Reverse edges, by counting.
     let mut first = vec![0u32; count + 1];
     for state in 0..count as u32 {
         for edge in graph.edges(state) {
@@ -45,26 +45,25 @@ pub fn without_way_out(graph: &Graph<'_>) -> Vec<u32> {
         .collect()
 }
 
-/// States with frames in which nothing can happen any more, in the order in which they were found.
+/// Returns the states with frames in which nothing can happen, in the order in which they were found.
 pub fn locked<'a>(graph: &'a Graph<'_>) -> impl Iterator<Item = u32> + 'a {
     let all = 0..graph.len() as u32;
     all.filter(|state| graph.edges(*state).is_empty() && !graph.is_drained(*state))
 }
 
-/// A virtual queue that may hold a frame for ever, and a state from which it may.
+/// A virtual queue that may hold a frame forever, and a state from which it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Starvation {
-    /// The queue, as in [`Step::served`](crate::rules::Step::served).
+    /// The queue, numbered as in [`Step::served`](crate::rules::Step::served).
     pub queue: u16,
     /// The first such state.
     pub state: u32,
-    /// The states in which it goes on.
+    /// The states of the endless run.
     pub part: Vec<u32>,
 }
 
 impl Starvation {
-    /// A way from `state` through the part and back to where it was, on which a frame of another queue is sent, if there
-    /// is one: its states.
+    /// Returns the states of a cycle from `state` through the part, on which a frame of another queue is sent if possible.
     pub fn round(&self, graph: &Graph<'_>) -> Vec<u32> {
         let mut inside = vec![false; graph.len()];
         for state in &self.part {
@@ -90,7 +89,7 @@ impl Starvation {
         way
     }
 
-    /// Finds the shortest path inside from `from` to a state of the wanted kind.
+    /// Finds the shortest path within the part from `from` to a state of the wanted kind.
     fn way(
         &self,
         graph: &Graph<'_>,
@@ -125,15 +124,13 @@ impl Starvation {
     }
 }
 
-/// Looks for a run without end in which a virtual queue always holds a frame and never sends one,
-/// although the network is fair: whatever can happen infinitely often happens infinitely often.
-/// Hosts need not send, and nothing need be lost. What a port sends counts by the virtual queue
-/// that it would send from.
+/// Searches for an endless run in which a virtual queue always holds a frame and never sends one, although the network is
+/// fair: events that are possible infinitely often happen infinitely often. Hosts need not send, and no frame need be lost.
+/// Sends of a port count by the virtual queue that they serve.
 ///
-/// Such a run stays in a strongly connected part of the states in which the queue holds frames,
-/// without the steps that serve it. A part in which something is possible that never happens is not
-/// fair: the states in which it is possible are taken out, and what is left is looked through again
-/// (Streett's condition).
+/// Such a run stays in a strongly connected part of the states in which the queue holds frames, without the steps that serve
+/// it. A part in which a possible event never happens is not fair: the states in which it is possible are removed, and the
+/// remainder is searched again (Streett's condition).
 pub fn starvation(graph: &Graph<'_>) -> Option<Starvation> {
     let queues = graph.labels.iter().filter_map(|label| label.served);
     let mut queues: Vec<u16> = queues.collect();
@@ -160,11 +157,11 @@ fn is_fair(action: Action) -> bool {
 
 const OUTSIDE: u32 = u32::MAX;
 
-/// Strongly connected parts of some states, by Tarjan's algorithm without recursion.
+/// Strongly connected components of some states, by Tarjan's algorithm without recursion.
 struct Parts<'g, 'a> {
     graph: &'g Graph<'a>,
     fair: Vec<bool>,
-    /// By state: its set, [`OUTSIDE`] for none.
+    /// By state: its set; [`OUTSIDE`] for none.
     set: Vec<u32>,
     next_set: u32,
     order: Vec<u32>,
@@ -204,8 +201,7 @@ impl<'g, 'a> Parts<'g, 'a> {
         found
     }
 
-    /// Returns `None` for a fair part; else its states in which only steps of the part are
-    /// possible.
+    /// Returns `None` for a fair part; otherwise its states in which only steps of the part are possible.
     fn leaves_out(&mut self, part: &[u32], queue: u16) -> Option<Vec<u32>> {
         let set = self.mark(part);
         let mut possible = vec![false; self.fair.len()];
@@ -247,7 +243,7 @@ impl<'g, 'a> Parts<'g, 'a> {
         set
     }
 
-    /// Strongly connected parts of `states`, by steps that do not serve `queue`.
+    /// Returns the strongly connected components of `states`, by steps that do not serve `queue`.
     fn parts_of(&mut self, states: &[u32], queue: u16) -> Vec<Vec<u32>> {
         let set = self.mark(states);
         for state in states {

@@ -7,58 +7,58 @@ use crate::nodes::Nodes;
 use crate::plan::{Facing, Plan, PlanError};
 use crate::world::{Item, Link, World};
 
-/// Something that can happen.
+/// A possible event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Action {
-    /// The flow's host sends a frame, which is at its switch at once.
+    /// The flow's host sends a frame, which reaches its switch at once.
     Offer(u8),
-    /// A port between switches sends: the link.
+    /// A port between switches sends, by link.
     Transmit(u8),
-    /// A port to a host that receives sends: switch and port.
+    /// A port to a receiving host sends, by switch and port.
     Sink(u8, u8),
-    /// The first thing on a link arrives.
+    /// The first item on a link arrives.
     Deliver(u8),
-    /// It is lost instead.
+    /// The first item on a link is lost.
     Lose(u8),
-    /// It arrives, and will arrive again.
+    /// The first item on a link arrives, and will arrive again.
     Repeat(u8),
-    /// A switch does what is due.
+    /// A switch handles due timers.
     Timer(u8),
-    /// A control plane does what is due.
+    /// A control plane handles due timers.
     ControlTimer(u8),
     /// A control plane takes an event.
     Handle(u8),
-    /// Time goes on, for all.
+    /// Time advances everywhere.
     Tick,
 }
 
 /// Result of an action.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Action.
+    /// The action.
     pub action: Action,
-    /// The state after it.
+    /// The resulting state.
     pub world: World,
-    /// The virtual queue that a data frame left, if one did: switch × 64 + [`Nodes::queue`].
+    /// Virtual queue that a data frame left, if any: switch × 64 + [`Nodes::queue`].
     pub served: Option<u16>,
-    /// A lossless frame was dropped: by which switch, and why.
+    /// Set if a lossless frame was dropped: the switch and the reason.
     pub dropped: Option<(usize, DropReason)>,
 }
 
 /// Bits of a switch's queues in [`Step::served`].
 pub const QUEUES_OF_NODE: u32 = 64;
 
-/// A plan with what is looked up for every step.
+/// A plan with precomputed look-ups.
 #[derive(Debug)]
 pub struct Rules<'a> {
     plan: &'a Plan,
     reverse: Vec<usize>,
-    /// (switch, port) of all ports to hosts that receive.
+    /// (switch, port) of all ports to receiving hosts.
     sinks: Vec<(u8, u8)>,
 }
 
 impl<'a> Rules<'a> {
-    /// Of a plan. A link without another direction is its own.
+    /// Prepares a plan. A link without reverse direction is its own reverse.
     pub fn new(plan: &'a Plan) -> Self {
         let reverse = |link| plan.reverse(link).unwrap_or(link);
         let mut sinks = Vec::new();
@@ -76,7 +76,7 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &'a Plan {
         self.plan
     }
@@ -85,7 +85,7 @@ impl<'a> Rules<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Node::new`] and [`Node::step`].
+    /// Those of [`Node::new`] and [`Node::step`].
     pub fn start(&self, nodes: &mut Nodes<'_>) -> Result<World, PlanError> {
         let links = vec![Link::EMPTY; self.plan.links.len()];
         let mut world = World::begin(self.plan, Vec::new(), links);
@@ -94,7 +94,7 @@ impl<'a> Rules<'a> {
             let fresh = nodes.number(node)?;
             world.nodes.push(nodes.step(fresh, Input::Timer)?.0);
         }
-        // The first Feedback is known in advance: it restricts nothing.
+        // The first Feedback is known in advance, since it restricts nothing.
         for link in 0..self.plan.links.len() {
             loop {
                 let (from, port) = self.plan.links[link].from;
@@ -116,7 +116,7 @@ impl<'a> Rules<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Nodes::number`].
+    /// Those of [`Nodes::number`].
     pub fn take_over(
         &self,
         nodes: &mut Nodes<'_>,
@@ -130,11 +130,11 @@ impl<'a> Rules<'a> {
         Ok(taken)
     }
 
-    /// All that can happen in a state.
+    /// Returns all possible steps from a state.
     ///
     /// # Errors
     ///
-    /// As [`Node::step`].
+    /// Those of [`Node::step`].
     pub fn steps(
         &self,
         nodes: &mut Nodes<'_>,
@@ -165,7 +165,7 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// Prompt actions happen in the step that makes them possible.
+    /// Executes prompt actions in the step that makes them possible.
     fn go_on_at_once(&self, nodes: &mut Nodes<'_>, step: &mut Step) -> Result<(), PlanError> {
         loop {
             let before = step.world.nodes.clone();
@@ -235,7 +235,7 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// Returns the control frame that the sending side of `link` has to send.
+    /// Returns the control frame due at the sending side of `link`.
     fn control_due(
         &self,
         nodes: &mut Nodes<'_>,
@@ -382,8 +382,7 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// Timers run before time advances, and control frames arrive within the tick in which they
-    /// were due.
+    /// Runs timers before time advances, and delivers control frames within the tick in which they were due.
     fn by_the_clock(
         &self,
         nodes: &mut Nodes<'_>,
@@ -437,7 +436,7 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// Frames in switches and on links.
+    /// Returns the number of frames in switches and on links.
     pub fn frames_in(&self, nodes: &Nodes<'_>, world: &World) -> usize {
         let held = world
             .nodes

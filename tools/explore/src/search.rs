@@ -1,4 +1,4 @@
-//! Breadth first through all states of a network.
+//! Breadth-first search through all states of a network.
 
 use weir_core::testing::{Clock, Digest};
 use weir_core::{DropReason, Instant};
@@ -12,27 +12,27 @@ use crate::world::World;
 /// End of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Every state that can be reached was.
+    /// All reachable states were visited.
     Complete,
-    /// A lossless frame was dropped after `state`, by `action`.
+    /// A lossless frame was dropped by `action` after `state`.
     Dropped {
         /// The state before.
         state: u32,
         /// Action.
         action: Action,
-        /// The switch that dropped.
+        /// Switch that dropped the frame.
         node: usize,
-        /// Why.
+        /// Reason of the drop.
         reason: DropReason,
     },
     /// There were more states than the limit.
     TooMany,
 }
 
-/// Step from one state to another.
+/// A step from one state to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// The state after.
+    /// The state after it.
     pub to: u32,
     /// Number of the action, with the queue that it serves.
     pub label: u16,
@@ -47,7 +47,7 @@ pub struct Label {
     pub served: Option<u16>,
 }
 
-/// All states that can be reached, numbered in the order in which they were found, and all that can happen.
+/// All reachable states, numbered in the order in which they were found, and all steps between them.
 #[derive(Debug)]
 pub struct Graph<'a> {
     /// The network.
@@ -61,27 +61,27 @@ pub struct Graph<'a> {
     known: Table<u128, u32>,
     bytes: Vec<u8>,
     ends: Vec<u32>,
-    /// By state: its predecessor. Initial states have themselves.
+    /// By state: its predecessor. Initial states are their own.
     parents: Vec<u32>,
-    /// By state: the first edge, and one more.
+    /// By state: index of the first edge, with one additional entry.
     first_edge: Vec<u32>,
     edges: Vec<Edge>,
     /// By state: the depth.
     depth: u32,
     /// By state and switch: virtual queues that hold frames.
     held: Vec<u64>,
-    /// By state: all frames have arrived.
+    /// By state: true if all frames have arrived.
     empty: Vec<bool>,
-    /// The search ends at states without frames in which hosts send no more.
+    /// True if the search ends at states without frames in which hosts stop sending.
     stops_when_done: bool,
 }
 
 impl<'a> Graph<'a> {
-    /// Goes from `starts` to every state that can be reached, `most` at most.
+    /// Searches all states reachable from `starts`, up to `most`.
     ///
     /// # Errors
     ///
-    /// What of the plan cannot be explored.
+    /// The reason for which the plan cannot be explored.
     pub fn explore(
         rules: Rules<'a>,
         nodes: Nodes<'a>,
@@ -127,7 +127,7 @@ impl<'a> Graph<'a> {
             }
             state += 1;
         }
-        // States that were not gone on from have no edges.
+        // States that were not expanded have no edges.
         graph
             .first_edge
             .resize(graph.len() + 1, graph.edges.len() as u32);
@@ -200,7 +200,7 @@ impl<'a> Graph<'a> {
         number
     }
 
-    /// A state.
+    /// Returns a state.
     pub fn world(&self, state: u32) -> Option<World> {
         let index = state as usize;
         let range = self.ends[index] as usize..self.ends[index + 1] as usize;
@@ -212,7 +212,7 @@ impl<'a> Graph<'a> {
         self.parents.len()
     }
 
-    /// Never true: there is a first state.
+    /// Returns false, since there is an initial state.
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty()
     }
@@ -222,7 +222,7 @@ impl<'a> Graph<'a> {
         self.edges.len()
     }
 
-    /// Steps on the shortest way to the state that is furthest away.
+    /// Returns the length of the shortest path to the most distant state.
     pub fn depth(&self) -> u32 {
         self.depth
     }
@@ -234,12 +234,12 @@ impl<'a> Graph<'a> {
         &self.edges[range]
     }
 
-    /// All frames have arrived.
+    /// Returns true if all frames have arrived.
     pub fn is_drained(&self, state: u32) -> bool {
         self.empty[state as usize]
     }
 
-    /// A virtual queue, as in [`Step::served`], holds frames.
+    /// Returns true if a virtual queue, numbered as in [`Step::served`], holds frames.
     pub fn waits(&self, state: u32, queue: u16) -> bool {
         let nodes = self.rules.plan().nodes.len();
         let node = usize::from(queue) / QUEUES_OF_NODE as usize;
@@ -247,7 +247,7 @@ impl<'a> Graph<'a> {
         self.held[state as usize * nodes + node] & (1 << bit) != 0
     }
 
-    /// The shortest way to a state, first state first.
+    /// Returns the shortest path to a state, from its initial state.
     pub fn way_to(&self, state: u32) -> Vec<u32> {
         let mut way = vec![state];
         let mut at = state;
@@ -259,11 +259,11 @@ impl<'a> Graph<'a> {
         way
     }
 
-    /// The states that can be reached from one, by way of which action, as [`Step`]s.
+    /// Returns the steps from a state.
     ///
     /// # Errors
     ///
-    /// None that did not come while exploring.
+    /// Only those of the exploration.
     pub fn steps_from(&mut self, state: u32) -> Result<Vec<Step>, PlanError> {
         let mut steps = Vec::new();
         if let Some(world) = self.world(state) {

@@ -1,4 +1,4 @@
-//! A path through the graph, as a story.
+//! A path through the graph in words.
 
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
@@ -9,11 +9,11 @@ use crate::rules::Action;
 use crate::search::{End, Graph};
 use crate::world::{Item, World};
 
-/// The shortest way to `state`, a line for each step.
+/// Describes the shortest path to `state`, one line per step.
 ///
 /// # Errors
 ///
-/// None that did not come while exploring.
+/// Only those of the exploration.
 pub fn tell(graph: &mut Graph<'_>, state: u32) -> Result<Vec<String>, PlanError> {
     let way = graph.way_to(state);
     let mut lines = along(graph, &way)?;
@@ -39,11 +39,11 @@ pub fn tell(graph: &mut Graph<'_>, state: u32) -> Result<Vec<String>, PlanError>
     Ok(lines)
 }
 
-/// The steps from each of these states to the next.
+/// Describes the steps from each of these states to the next.
 ///
 /// # Errors
 ///
-/// None that did not come while exploring.
+/// Only those of the exploration.
 pub fn along(graph: &mut Graph<'_>, way: &[u32]) -> Result<Vec<String>, PlanError> {
     let mut lines = Vec::new();
     for pair in way.windows(2) {
@@ -61,11 +61,11 @@ pub fn along(graph: &mut Graph<'_>, way: &[u32]) -> Result<Vec<String>, PlanErro
     Ok(lines)
 }
 
-/// Returns the waiting frames of a state.
+/// Describes the waiting frames of a state.
 ///
 /// # Errors
 ///
-/// None that did not come while exploring.
+/// Only those of the exploration.
 pub fn picture(graph: &mut Graph<'_>, state: u32) -> Result<Vec<String>, PlanError> {
     let Some(world) = graph.world(state) else {
         return Ok(Vec::new());

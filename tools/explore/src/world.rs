@@ -2,19 +2,19 @@
 
 use crate::plan::Plan;
 
-/// Things that one direction of a link has under way at most; a sender waits where there is no room.
+/// Maximum number of items in flight in one direction of a link; a sender waits without room.
 pub const ITEMS_MAX: usize = 12;
 
-/// Frame under way in one direction of a link.
+/// Item in flight in one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A data frame for this destination.
     Data(u8),
-    /// A control frame, and how many data frames have left the other side since it was due.
+    /// A control frame, with the number of data frames that left the other side since it was due.
     Control {
-        /// Its number.
+        /// Number of the frame.
         frame: u16,
-        /// Data frames.
+        /// Number of data frames.
         since: u8,
     },
 }
@@ -22,10 +22,10 @@ pub enum Item {
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The first `count` are under way.
+    /// Items in flight; the first `count` are valid.
     items: [Item; ITEMS_MAX],
     count: u8,
-    /// Data frames that have left the other side since a PFC frame became due on this one.
+    /// Data frames that left the other side since a PFC frame became due on this one.
     pub(crate) since_due: u8,
 }
 
@@ -36,7 +36,7 @@ impl Link {
         since_due: 0,
     };
 
-    /// Returns the frames under way, in order of delivery.
+    /// Returns the frames in flight, in order of delivery.
     pub fn items(&self) -> &[Item] {
         &self.items[..usize::from(self.count)]
     }
@@ -56,7 +56,7 @@ impl Link {
         }
     }
 
-    /// Equal contents are equal links: departed frames leave no trace.
+    /// Removes the first item; clears its place, so that equal contents are equal links.
     pub(crate) fn take_first(&mut self) {
         self.items.copy_within(1.., 0);
         self.count = self.count.saturating_sub(1);
@@ -75,7 +75,7 @@ pub struct World {
     pub left: Vec<u8>,
     /// Control frames that may still be lost or repeated.
     pub disturbances: u8,
-    /// Ticks that are left, where they are counted.
+    /// Remaining ticks, if they are limited.
     pub ticks: u8,
 }
 
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// As bytes; equal for equal states of one plan only.
+    /// Encodes the state as bytes, which are equal for equal states of one plan only.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         for node in &self.nodes {
             bytes.extend_from_slice(&node.to_le_bytes());
@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    /// Decodes the output of [`encode`](Self::encode) for this plan. `None` for anything else.
+    /// Decodes the output of [`encode`](Self::encode) for this plan. Returns `None` for other bytes.
     pub fn decode(plan: &Plan, bytes: &[u8]) -> Option<Self> {
         let mut bytes = bytes.iter().copied();
         let mut nodes = Vec::with_capacity(plan.nodes.len());

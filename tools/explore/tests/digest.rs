@@ -1,4 +1,4 @@
-//! Two states of a switch with one digest are one state: they answer any input alike.
+//! Two states of a switch with the same digest are equivalent: they answer any input alike.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const KNOWN_MAX: usize = 2000;
 const CONTINUATION: usize = 40;
 
 impl Walker {
-    /// Returns a state's outputs to a continuation, and the digests on its way.
+    /// Returns a state's outputs to a continuation, and the digests on the way.
     fn answers(&mut self, plan: &Plan, mut node: Node, seed: u64) -> Vec<(String, u128)> {
         let mut random = SplitMix64::new(seed);
         let step = |_| {
@@ -29,7 +29,7 @@ impl Walker {
     }
 }
 
-/// Returns how many pairs of states that were reached by different paths were compared.
+/// Returns the number of compared pairs of states reached by different paths.
 fn compare(plan: &Plan, node: usize) -> usize {
     let mut walker = Walker::new(plan, node);
     let start = Node::new(plan, node).unwrap();

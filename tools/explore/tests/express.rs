@@ -1,6 +1,5 @@
-//! Foundation of the express path: a frame that a switch would forward at once leaves no trace in
-//! it except the turn, under PFC, with Levels, and while a loop is released. So the switch need not
-//! see it.
+//! Foundation of the express path: a frame that a switch would forward at once changes nothing in it except the round-robin
+//! position, under PFC, with Levels, and while a loop is released. Such a frame may therefore bypass the switch.
 
 use weir_core::random::SplitMix64;
 use weir_explore::cases;
@@ -12,14 +11,13 @@ use crate::walk::Walker;
 const WALKS: u64 = 40;
 const STEPS: usize = 60;
 
-/// Counts of forwarded frames, and of frames that the switch had to handle.
 #[derive(Debug, Default)]
 struct Seen {
     passed: usize,
     held: usize,
 }
 
-/// Walks through states of a switch and passes it a frame wherever one may pass.
+/// Walks through states of a switch and passes it a frame wherever one may bypass it.
 fn walk(name: &str, plan: &Plan, node: usize, seen: &mut Seen) {
     let mut walker = Walker::new(plan, node);
     let start = Node::new(plan, node).unwrap();
@@ -41,7 +39,7 @@ fn walk(name: &str, plan: &Plan, node: usize, seen: &mut Seen) {
     }
 }
 
-/// Tries a frame from `port` for each destination, where it may pass.
+/// Tries a frame from `port` for each destination that it may bypass the switch to.
 fn try_all(
     plan: &Plan,
     node: usize,
@@ -71,7 +69,7 @@ fn try_all(
         };
         let transmit = Input::Transmit { port: egress };
         assert_eq!(step(&mut there, transmit), gone, "{what}");
-        // Both look whether there is something to tell the neighbour that it came from, and have the same to tell.
+        // Both check for messages to the ingress neighbour, and have the same ones.
         let mut here = here.clone();
         let told = step(&mut here, Input::Transmit { port });
         assert_eq!(step(&mut there, Input::Transmit { port }), told, "{what}");
@@ -88,11 +86,11 @@ fn a_frame_that_passes_leaves_no_trace() {
         let mut plan = case.plan;
         let mut has_levels = true;
         if let Mode::Pfc { xoff, xon, .. } = &mut plan.mode {
-            // A frame alone does not fill a buffer up to xoff.
+            // A single frame does not fill a buffer up to xoff.
             (*xoff, *xon) = ((*xoff).max(2), (*xon).max(1));
             has_levels = false;
         }
-        // That something moved is known until the detector looks next.
+        // The detector remembers movement until its next check.
         plan.timed = false;
         for node in 0..plan.nodes.len() {
             walk(case.name, &plan, node, &mut all[usize::from(has_levels)]);

@@ -1,4 +1,4 @@
-//! Every small case, with what is expected to come of it.
+//! Every small case, with its expected result.
 
 use weir_explore::cases::{self, Case, Size};
 use weir_explore::explore::{explore, Outcome};
@@ -18,7 +18,7 @@ fn check(name: &str) -> Outcome {
     outcome
 }
 
-/// One test for each, so that they run side by side.
+/// One test per case, so that they run in parallel.
 macro_rules! cases {
     ($($test:ident = $name:literal),* $(,)?) => {
         $(#[test]
@@ -53,8 +53,8 @@ cases! {
     fault_release = "fault-release",
 }
 
-/// Six frames suffice, two for each switch: one in the buffer behind the ring, one from the host,
-/// each waiting for the next switch.
+/// Six frames suffice, two per switch: one in the buffer of the ring port, one from the host, each waiting for the next
+/// switch.
 #[test]
 fn the_shortest_way_into_the_deadlock_of_the_ring() {
     let outcome = check("pfc-ring");
@@ -81,7 +81,7 @@ fn the_breaker_leaves_every_lock_before_the_horizon() {
 }
 
 #[test]
-fn a_search_that_is_cut_short_says_so() {
+fn a_search_over_its_limit_is_unfinished() {
     let outcome = explore(&case("pfc-ring"), 100).unwrap();
     assert_eq!(outcome.verdict, weir_explore::cases::Verdict::Unfinished);
 }

@@ -13,74 +13,73 @@ use crate::kernel::{edge, link, load};
 use crate::settings::Settings;
 use crate::state::PriorityState;
 
-/// Where PFC and PAUSE frames go. Some NICs deliver only what they were asked for.
+/// Destination address of PFC and PAUSE frames. Some NICs deliver only requested addresses.
 const PAUSE_ADDRESS: [u8; 6] = MAC_CONTROL_ADDRESS.0;
-/// Queueing disciplines of this kind are no queues.
+/// Queueing disciplines of these kinds do not queue.
 const NONE: [&str; 2] = ["noqueue", "noop"];
-/// How often a drain looks.
+/// Polling interval of a drain.
 const LOOK: Duration = Duration::from_millis(2);
-/// Added to the time for which the queue refuses, for our own last steps.
+/// Added to the time for which the queue refuses frames, for the final steps.
 const LAST_STEPS: Duration = Duration::from_secs(1);
 
-/// What attaching did.
+/// Result of attaching.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Attachment {
     /// The device.
     pub device: String,
-    /// The name of its queueing discipline, as `tc qdisc` shows it.
+    /// Name of its queueing discipline, as shown by `tc qdisc`.
     pub qdisc: String,
-    /// What was at the root before.
+    /// Previous root queueing discipline.
     pub before: String,
-    /// Whether it was attached already, and got new settings by being attached anew.
+    /// True if it was attached already and has been attached again with new settings.
     pub again: bool,
-    /// Frames that waited in the queueing discipline before us are gone when it is replaced: so many in ours, while it
-    /// drained.
+    /// Frames refused while an already attached queue drained.
     pub refused: u64,
 }
 
-/// What detaching did.
+/// Result of detaching.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Detachment {
     /// The device.
     pub device: String,
-    /// Whether there was anything of ours.
+    /// True if the device was attached, at least partly.
     pub was_attached: bool,
-    /// Frames that waited, and left while it drained.
+    /// Frames sent while the queue drained.
     pub drained: u64,
-    /// Frames that were refused meanwhile; TCP offers them again.
+    /// Frames refused during that time; TCP retransmits them.
     pub refused: u64,
-    /// Frames that were freed unsent, because of `--force`.
+    /// Frames freed unsent because of `--force`.
     pub freed: u64,
-    /// How long it took to drain.
+    /// Duration of the drain in seconds.
     pub drain_seconds: f64,
 }
 
-/// How to detach.
+/// Settings of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drain {
-    /// How long to wait for the queue to become empty.
+    /// Maximum time for the queue to become empty.
     pub limit: Duration,
-    /// Whether to free what is left then.
+    /// True to free the remaining frames after that time.
     pub force: bool,
 }
 
-/// Everything of ours at a device.
+/// Everything attached to a device by this program.
 #[derive(Debug)]
 pub struct Present {
-    /// The programs at its ends.
+    /// Programs at its ends.
     pub programs: Vec<Found>,
-    /// The queueing discipline at its root.
+    /// Queueing discipline at its root.
     pub root: Option<Root>,
-    /// What is known of it; none while something is missing.
+    /// Its maps; `None` if a part is missing.
     pub maps: Option<Maps>,
 }
 
 impl Present {
-    /// Looks.
+    /// Finds the attached parts.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn at(device: &Device) -> Result<Self, Error> {
         let programs = maps::programs(&device.name, device.ifindex)?;
         let root = queueing::root(device.ifindex)
@@ -93,17 +92,17 @@ impl Present {
         })
     }
 
-    /// Whether the queueing discipline is ours.
+    /// Returns true if the root queueing discipline is this program's.
     pub fn has_queue(&self) -> bool {
         self.root.as_ref().is_some_and(is_ours)
     }
 
-    /// Both programs and the queue.
+    /// Returns true if both programs and the queue are attached.
     pub fn is_whole(&self) -> bool {
         self.programs.len() == maps::PROGRAMS.len() && self.maps.is_some() && self.has_queue()
     }
 
-    /// None of it.
+    /// Returns true if no part is attached.
     pub fn is_nothing(&self) -> bool {
         self.programs.is_empty() && !self.has_queue()
     }
@@ -116,7 +115,7 @@ fn is_ours(root: &Root) -> bool {
     parts.is_some_and(|(namespace, ifindex)| hex(namespace) && hex(ifindex))
 }
 
-/// Refuses a device whose queueing discipline somebody has set.
+/// Refuses a device with a configured queueing discipline.
 pub(crate) fn refuse_occupied(device: &Device, root: &Root) -> Result<(), Error> {
     if root.handle == 0 || NONE.contains(&&*root.kind) {
         return Ok(());
@@ -128,11 +127,11 @@ pub(crate) fn refuse_occupied(device: &Device, root: &Root) -> Result<(), Error>
     })
 }
 
-/// Makes a device obey pauses. What is there of ours is drained and replaced, whole or not.
+/// Makes a device obey pauses. Drains and replaces parts attached earlier, complete or not.
 ///
 /// # Errors
 ///
-/// When the kernel lacks what it takes or refuses, and when another queueing discipline is in the way.
+/// When the kernel lacks support or refuses, or another queueing discipline is configured.
 pub fn attach(device: &Device, settings: &Settings, drain: Drain) -> Result<Attachment, Error> {
     load::check(&device.name)?;
     let present = Present::at(device)?;
@@ -152,13 +151,13 @@ pub fn attach(device: &Device, settings: &Settings, drain: Drain) -> Result<Atta
             .map_err(|error| Error::system(&device.name, "asking for gso_max_segs", error))?,
         None => None,
     };
-    // The address may be somebody else's wish already: then it is not ours to take away.
+    // Another program may have requested the address already; then it must not be removed later.
     let multicast = !is_received(device);
     let abi = maps::with_undo(settings.to_abi(), multicast, gso_before);
     let loaded = load::load(&device.name, device.ifindex, &abi)?;
     let attached = put(device, settings, &loaded, multicast);
     if attached.is_err() {
-        // Nothing stays of what did not become whole. Its own error would hide the first one.
+        // A partial attachment is removed. Errors of the removal would hide the first error.
         let _ = Present::at(device).and_then(|present| remove(device, present, drain));
     }
     attached?;
@@ -171,7 +170,7 @@ pub fn attach(device: &Device, settings: &Settings, drain: Drain) -> Result<Atta
     })
 }
 
-/// The programs first: without the queue they do no harm, and by them a killed attach is found.
+/// The programs first: without the queue they are harmless, and they identify a killed attach.
 fn put(
     device: &Device,
     settings: &Settings,
@@ -190,7 +189,7 @@ fn put(
     queueing::replace(device.ifindex, &loaded.kind).map_err(failed("making its queue"))
 }
 
-/// Whether a device receives PFC frames for somebody else.
+/// Returns true if a device already receives PFC frames.
 fn is_received(device: &Device) -> bool {
     let digits: String = PAUSE_ADDRESS
         .iter()
@@ -198,17 +197,17 @@ fn is_received(device: &Device) -> bool {
         .collect();
     let text = std::fs::read_to_string("/proc/thread-self/net/dev_mcast").unwrap_or_default();
     text.lines().any(|line| {
-        // Number, name, users, users for the device as a whole, address.
+        // Fields: number, name, users, users for the whole device, address.
         let words: Vec<&str> = line.split_whitespace().collect();
         matches!(words[..], [_, name, _, global, address] if name == device.name && global != "0" && address == digits)
     })
 }
 
-/// Drains a device's queue and takes everything of ours away; what is not there is no error.
+/// Drains a device's queue and removes all attached parts; missing parts are no error.
 ///
 /// # Errors
 ///
-/// When the kernel refuses, or the queue does not drain and is not forced to.
+/// When the kernel refuses, or the queue does not drain without `force`.
 pub fn detach(device: &Device, drain: Drain) -> Result<Detachment, Error> {
     let present = Present::at(device)?;
     remove(device, present, drain)
@@ -229,14 +228,14 @@ fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment,
             if present.has_queue() {
                 empty(name, maps, drain, &mut done)?;
             }
-            // Another version's says nothing of what is to be undone.
+            // Settings of another version do not state what to restore.
             maps.in_force(name).ok()
         }
         None => None,
     };
     if present.has_queue() {
         match queueing::remove(device.ifindex, 0) {
-            // Meanwhile somebody else has taken it away.
+            // It was removed by another program in the meantime.
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::system(name, "taking its queue away", error));
             }
@@ -245,7 +244,7 @@ fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment,
     }
     if let Some(in_force) = in_force {
         if in_force.multicast_added {
-            // Not there any more, if the attach that said so was killed before it did so.
+            // May be missing if the attach that recorded it was killed before requesting it.
             let _ = edge::receive_multicast(name, PAUSE_ADDRESS, false);
         }
         if let Some(before) = in_force.gso_segments_before {
@@ -253,12 +252,12 @@ fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment,
                 .map_err(|error| Error::system(name, "setting gso_max_segs back", error))?;
         }
     }
-    // Last: by them what is left is found.
+    // Last, since the programs identify the remaining parts.
     maps::remove(name, device.ifindex, &present.programs)?;
     Ok(done)
 }
 
-/// Waits until nothing is queued; meanwhile nothing more is let in.
+/// Waits until nothing is queued; refuses new frames in the meantime.
 fn empty(device: &str, maps: &Maps, drain: Drain, done: &mut Detachment) -> Result<(), Error> {
     let sum = |of: fn(&PriorityState) -> u64| -> Result<u64, Error> {
         Ok(maps.priorities(device)?.iter().map(of).sum())

@@ -8,18 +8,18 @@ use crate::kernel::edge;
 /// A network device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Its number in this namespace.
+    /// Index in this network namespace.
     pub ifindex: u32,
 }
 
 impl Device {
-    /// The device of this name.
+    /// Finds the device of this name.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When it does not exist.
     pub fn find(name: &str) -> Result<Self, Error> {
         let no_device = || Error::NoDevice {
             device: name.to_owned(),
@@ -31,11 +31,11 @@ impl Device {
         })
     }
 
-    /// All of this namespace.
+    /// Returns all devices of this network namespace.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn all() -> std::io::Result<Vec<Self>> {
         let mut all: Vec<Self> = nix::net::if_::if_nameindex()?
             .iter()
@@ -48,7 +48,7 @@ impl Device {
         Ok(all)
     }
 
-    /// How fast it says it is.
+    /// Returns the rate reported by the device.
     pub fn rate(&self) -> Option<BitRate> {
         let megabits = edge::speed(&self.name).ok()??;
         BitRate::new(u64::from(megabits) * 1_000_000)

@@ -1,41 +1,41 @@
-//! What can go wrong, with the remedy.
+//! Errors and their remedies.
 
 use std::io;
 
 use weir_config::kernels::BPF_QDISC;
 
-/// Why a device was not attached, detached or looked at.
+/// Reason for which a device could not be attached, detached or inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No such device in this namespace.
+    /// The device does not exist in this network namespace.
     #[error("{device}: no such network device here: `ip link` lists them")]
     NoDevice {
-        /// Its name.
+        /// Name of the device.
         device: String,
     },
-    /// The kernel has no queueing disciplines in BPF.
+    /// The kernel does not support queueing disciplines in BPF.
     #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF; it needs {} or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF ({missing}). With CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG, `weir-host plug {device}` obeys pauses instead, more slowly", BPF_QDISC.since)]
     Kernel {
         /// The device.
         device: String,
-        /// Of the running kernel.
+        /// Release of the running kernel.
         release: String,
-        /// What was not found.
+        /// Missing feature.
         missing: &'static str,
     },
-    /// The kernel has neither.
+    /// The kernel lacks both queueing disciplines.
     #[error("{device}: this kernel has no queueing disciplines `prio` and `plug`; it needs CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG (`modprobe sch_plug`), or {} with CONFIG_NET_SCH_BPF for `weir-host attach`", BPF_QDISC.since)]
     NoPlug {
         /// The device.
         device: String,
     },
-    /// The kernel does not say how full UDP sockets are.
-    #[error("{device}: this kernel does not say how full UDP sockets are; it needs CONFIG_INET_UDP_DIAG (`modprobe udp_diag`)")]
+    /// The kernel does not report the fill level of UDP sockets.
+    #[error("{device}: this kernel does not report how full UDP sockets are; it needs CONFIG_INET_UDP_DIAG (`modprobe udp_diag`)")]
     NoDiag {
         /// The device.
         device: String,
     },
-    /// The kernel has no classifier for what is asked for.
+    /// The kernel lacks the classifier that the settings need.
     #[error("{device}: this kernel has no classifier `flower`, which --udp and --priorities dscp or vlan take; it needs CONFIG_NET_CLS_FLOWER (`modprobe cls_flower`)")]
     NoFlower {
         /// The device.
@@ -47,71 +47,71 @@ pub enum Error {
         /// The device.
         device: String,
     },
-    /// `weir-host push-back` is at it already.
+    /// `weir-host push-back` already runs for the priority.
     #[error("{device}: `weir-host push-back` (process {process}) already pauses priority {priority} there; end it first")]
     PushedBack {
         /// The device.
         device: String,
         /// The priority.
         priority: u8,
-        /// Who does so.
+        /// Its process.
         process: i32,
     },
-    /// The process that obeys pauses does not say how it is.
-    #[error("{device} is held by `weir-host plug` (process {worker}), which does not say how it is: it ends just now, or is another version; `weir-host detach {device}` ends it")]
+    /// The worker does not answer.
+    #[error("{device} is held by `weir-host plug` (process {worker}), which does not answer: it is ending, or is another version; `weir-host detach {device}` ends it")]
     Silent {
         /// The device.
         device: String,
-        /// The process that obeys pauses.
+        /// The worker.
         worker: i32,
     },
-    /// `weir-host plug` has it.
+    /// `weir-host plug` holds the device.
     #[error("{device} is held by `weir-host plug` (process {worker}); `weir-host detach {device}` ends it")]
     Plugged {
         /// The device.
         device: String,
-        /// The process that obeys pauses.
+        /// The worker.
         worker: i32,
     },
-    /// A dead `weir-host plug` left its queue.
-    #[error("{device} has the queue of a `weir-host plug` that is dead; what was paused stays so: `weir-host detach {device}` takes it away")]
+    /// A killed `weir-host plug` left its queue.
+    #[error("{device} has the queue of a dead `weir-host plug`; what was paused stays paused: `weir-host detach {device}` removes it")]
     PlugLeft {
         /// The device.
         device: String,
     },
-    /// The programs were not compiled.
+    /// The program was built without its BPF programs.
     #[error("this weir-host was built without its BPF programs: build it with clang 17 or newer installed (`apt-get install clang-19`, or `cargo xtask setup`)")]
     BuiltWithout,
-    /// Nobody knows how long a quantum is.
+    /// The rate is unknown, and with it the length of a quantum.
     #[error("{device} does not report its rate, which pauses depend on: give it with --rate, such as --rate 10Gbit")]
     NoRate {
         /// The device.
         device: String,
     },
-    /// Somebody else's queueing discipline.
+    /// Another queueing discipline is configured.
     #[error("{device} already has a configured queueing discipline, {kind} ({handle:x}:); --replace removes it, and detaching does not restore it")]
     Occupied {
         /// The device.
         device: String,
-        /// What there is.
+        /// Its kind.
         kind: String,
-        /// Its number.
+        /// Its handle.
         handle: u32,
     },
-    /// Nothing of ours is there.
+    /// The device is not attached.
     #[error("{device} is not attached; run `weir-host attach {device}`")]
     NotAttached {
         /// The device.
         device: String,
     },
-    /// It was attached by another version.
+    /// The device was attached by another version.
     #[error("{device} was attached by another version of weir-host (ABI {found}, this one has {expected}): detach it and attach it again")]
     Version {
         /// The device.
         device: String,
-        /// Of what is there.
+        /// Version found.
         found: u64,
-        /// Ours.
+        /// Version of this program.
         expected: u64,
     },
     /// The queue does not become empty.
@@ -119,35 +119,35 @@ pub enum Error {
     DoesNotDrain {
         /// The device.
         device: String,
-        /// How long we have waited.
+        /// Time waited, in seconds.
         seconds: f64,
-        /// What is left.
+        /// Frames left.
         frames: u64,
     },
-    /// The kernel refuses.
+    /// The kernel refused a request.
     #[error("{device}: {what}: {source}{remedy}")]
     System {
         /// The device.
         device: String,
-        /// What was asked of it.
+        /// The request.
         what: &'static str,
-        /// Its answer.
+        /// The kernel's error.
         source: io::Error,
-        /// What helps, after a colon; or nothing.
+        /// Remedy after a colon, or an empty text.
         remedy: &'static str,
     },
-    /// libbpf or the verifier refuses.
+    /// libbpf or the verifier refused the programs.
     #[error("{device}: loading the programs: {source}")]
     Load {
         /// The device.
         device: String,
-        /// What it says.
+        /// Error of libbpf.
         source: libbpf_rs::Error,
     },
 }
 
 impl Error {
-    /// The kernel's answer to `what`; knows the remedy of some.
+    /// Creates the error for a refused request; adds a known remedy.
     pub(crate) fn system(device: &str, what: &'static str, source: io::Error) -> Self {
         let remedy = match source.raw_os_error() {
             Some(libc::EPERM) | Some(libc::EACCES) => {

@@ -1,4 +1,4 @@
-//! `weir-host`.
+//! The program `weir-host`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What each command does.
+//! Execution of the commands.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -18,16 +18,16 @@ use crate::plug;
 use crate::push_back;
 use crate::status::{counters_text, metrics_text, status_text, Status};
 
-/// Does what the command line asks for. False when a device is not as it should be.
+/// Runs the command. Returns false if a device is not as it should be.
 ///
 /// # Errors
 ///
-/// When it cannot be done.
+/// When the command fails.
 pub fn run(cli: &Cli, output: Output) -> Result<bool> {
     match &cli.command {
         Command::Attach(arguments) => {
             let device = Device::find(&arguments.device)?;
-            // Before anything that it would take on a kernel that can.
+            // Before errors that would occur only on a kernel with support.
             load::check(&device.name)?;
             let settings = arguments.settings(&device)?;
             let done = attach(&device, &settings, arguments.drain.drain())?;
@@ -84,7 +84,7 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
     Ok(true)
 }
 
-/// What is wrong with single devices; true when nothing is.
+/// Reports errors of single devices; returns true without any.
 fn report(failed: &[Error]) -> bool {
     for error in failed {
         eprintln!("weir-host: {error}");
@@ -92,7 +92,7 @@ fn report(failed: &[Error]) -> bool {
     failed.is_empty()
 }
 
-/// A reader sees the old file or the new one.
+/// Replaces the file atomically: a reader finds the old contents or the new.
 fn replace(file: &Path, text: &str) -> Result<()> {
     let mut name = file.file_name().context("--out names no file")?.to_owned();
     name.push(format!(".{}", std::process::id()));
@@ -201,7 +201,7 @@ fn measure_or_load(arguments: &MeasureArguments, output: Output) -> Result<()> {
     output.print(&reaction, reaction_text)
 }
 
-/// Becomes true at the first SIGINT or SIGTERM.
+/// Returns a flag that the first SIGINT or SIGTERM sets.
 fn stopped_by_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);

@@ -1,4 +1,4 @@
-//! How a device is to be attached, and the form that the kernel's side has of it.
+//! Settings of an attachment, and their form in the kernel's map.
 
 use std::mem::offset_of;
 
@@ -14,16 +14,16 @@ use crate::state::InForce;
 pub const PRIORITIES: usize = WEIR_HOST_PRIORITIES as usize;
 /// Differentiated services code points.
 pub const DSCPS: usize = WEIR_HOST_DSCPS as usize;
-/// UDP destination ports that can have a priority of their own.
+/// Maximum number of UDP destination ports with a separate priority.
 pub const PORTS_MAX: usize = WEIR_HOST_PORTS as usize;
 /// Size of the settings in the map.
 pub const SIZE_BYTES: usize = size_of::<weir_host_settings>();
-/// Bytes that a device whose rate is bounded sends at once at most, beside one frame: 43 frames of full size.
+/// Maximum burst of a device with a rate limit, besides one frame, in bytes: 43 frames of full size.
 pub(crate) const BURST_BYTES: u32 = 64 << 10;
 /// A quantum of a pause is 512 bit times (IEEE 802.3, annex 31B).
 const QUANTUM_BITS: u128 = 512;
 
-/// Where a frame's priority is taken from.
+/// Source of a frame's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Source {
     /// The socket's SO_PRIORITY, 0 to 7; anything else counts as 0.
@@ -35,7 +35,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Socket => "socket",
@@ -52,14 +52,14 @@ impl Source {
         }
     }
 
-    /// What stands in the map.
+    /// Converts the value in the map.
     pub fn from_abi(value: u64) -> Option<Self> {
         let all = [Self::Socket, Self::Dscp, Self::Vlan];
         all.into_iter().find(|one| u64::from(one.abi()) == value)
     }
 }
 
-/// A UDP destination port, and its frames' priority: RoCEv2's is 4791.
+/// A UDP destination port and its frames' priority; RoCEv2's port is 4791.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortRule {
     /// The port.
@@ -68,35 +68,36 @@ pub struct PortRule {
     pub priority: Priority,
 }
 
-/// How a device obeys pauses.
+/// Settings for obeying pauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The link's rate, which says how long a quantum of a pause is.
+    /// Rate of the link, which determines the length of a pause quantum.
     pub rate: BitRate,
-    /// The rate that the device does not exceed, with preamble, FCS and gap. `None`: unbounded.
+    /// Rate limit of the device, with preamble, FCS and gap; `None` for no limit.
     pub max_rate: Option<BitRate>,
-    /// Where priorities are taken from.
+    /// Source of priorities.
     pub source: Source,
-    /// UDP ports come before that. At most [`PORTS_MAX`].
+    /// UDP ports that override the source; at most [`PORTS_MAX`].
     pub ports: Vec<PortRule>,
     /// The priority of each DSCP.
     pub dscp: [Priority; DSCPS],
-    /// Whether PFC for a priority is obeyed.
+    /// By priority: true if PFC is obeyed.
     pub obeyed: [bool; PRIORITIES],
-    /// Whether 802.3x PAUSE stops these.
+    /// True if 802.3x PAUSE stops these priorities.
     pub obeys_global_pause: bool,
-    /// What each priority gets of the link while others have something to send, relative to theirs. Not zero.
+    /// Each priority's share of the link under contention, relative to the others'. Not zero.
     pub shares: [u16; PRIORITIES],
-    /// The most that one priority's queue holds.
+    /// Maximum size of a priority's queue.
     pub limit: Bytes,
-    /// Segments that the stack may hand over as one frame; none: as it is.
+    /// Maximum segments per GSO frame; `None` for unchanged.
     pub gso_segments: Option<u32>,
-    /// Whether a queueing discipline that somebody has set is taken away.
+    /// True if another queueing discipline may be replaced.
     pub replace: bool,
 }
 
 impl Settings {
-    /// All priorities obeyed with equal shares, by sockets' priorities, DSCPs by eighths, 64 MiB for each queue.
+    /// Creates the defaults: all priorities obeyed with equal shares, sockets' priorities, DSCPs by eighths, 64 MiB for each
+    /// queue.
     pub fn new(rate: BitRate) -> Self {
         Self {
             rate,
@@ -113,7 +114,7 @@ impl Settings {
         }
     }
 
-    /// What of them matters later; shares are none where nobody shares by them.
+    /// Returns the settings needed later; without sharing the shares are `None`.
     pub(crate) fn in_force(&self) -> InForce {
         let numbered = (0u8..).zip(&self.obeyed).filter(|(_, yes)| **yes);
         InForce {
@@ -127,7 +128,7 @@ impl Settings {
         }
     }
 
-    /// As the map has it.
+    /// Converts the settings into the map's form.
     pub(crate) fn to_abi(&self) -> [u8; SIZE_BYTES] {
         let mut words = Words([0; SIZE_BYTES]);
         words.set(
@@ -135,7 +136,7 @@ impl Settings {
             u64::from(WEIR_HOST_ABI_VERSION),
         );
         let quantum_ps = QUANTUM_BITS * 1_000_000_000_000 / u128::from(self.rate.get());
-        // A line below 28 bit/s has longer ones.
+        // A link below 28 bit/s has longer ones.
         let quantum_ps = u64::try_from(quantum_ps).unwrap_or(u64::MAX);
         words.set(offset_of!(weir_host_settings, quantum_ps), quantum_ps);
         words.set(
@@ -176,12 +177,12 @@ impl Settings {
     }
 }
 
-/// Bytes of a structure whose fields are all 64 bits wide.
+/// Bytes of a structure whose fields all have 64 bits.
 #[derive(Debug)]
 pub(crate) struct Words<const N: usize>(pub [u8; N]);
 
 impl<const N: usize> Words<N> {
-    /// The bytes of a map's value; none when it has another size.
+    /// Returns the bytes of a map's value; `None` if it has another size.
     pub(crate) fn from_value(value: &[u8]) -> Option<Self> {
         value.try_into().ok().map(Self)
     }
@@ -199,7 +200,7 @@ impl<const N: usize> Words<N> {
         }
     }
 
-    /// The field at this offset.
+    /// Returns the field at this offset.
     pub(crate) fn get(&self, at: usize) -> u64 {
         let field = self.0.get(at..).and_then(|rest| rest.first_chunk());
         field.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
@@ -229,7 +230,7 @@ mod tests {
         assert_eq!([unbounded.get(rate), unbounded.get(burst)], [0, 0]);
         settings.max_rate = BitRate::new(100_000_000);
         let bounded = words(&settings);
-        // 65,536 B at 80 ns a byte.
+        // 65,536 B at 80 ns per byte.
         assert_eq!(
             [bounded.get(rate), bounded.get(burst)],
             [100_000_000, 5_242_880]

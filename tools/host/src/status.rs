@@ -1,4 +1,4 @@
-//! What attached devices say, for people, programs and Prometheus.
+//! Status of attached devices as text, as JSON and for Prometheus.
 
 use std::fmt::Write as _;
 
@@ -12,27 +12,27 @@ use crate::plug;
 use crate::settings::PRIORITIES;
 use crate::state::{InForce, PriorityState, Totals};
 
-/// One device.
+/// Status of one device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
-    /// Its name.
+    /// Name of the device.
     pub device: String,
     /// The queueing discipline at its root.
     pub qdisc: String,
-    /// The process that obeys pauses: that of `weir-host plug`. None for an attached device, whose pauses the kernel obeys.
+    /// Process of `weir-host plug` that obeys pauses; `None` for an attached device, whose pauses the kernel obeys.
     pub process: Option<u32>,
-    /// False: a part is missing (somebody has replaced the queueing discipline, or an attach was killed). Attach again.
+    /// False if a part is missing, because the queueing discipline was replaced or an attach was killed. Attach again.
     pub whole: bool,
-    /// How it was attached.
+    /// Settings in force.
     pub settings: InForce,
     /// Its counters.
     pub totals: Totals,
-    /// Each priority, from 0 on.
+    /// State of each priority, from 0 on.
     pub priorities: [PriorityState; PRIORITIES],
 }
 
 impl Status {
-    /// That of a device.
+    /// Returns the status of a device.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Status {
         })
     }
 
-    /// Those of all attached devices of this namespace, and what is wrong with the others that have something of ours.
+    /// Returns the statuses of all attached devices of this namespace, and the errors of partly attached ones.
     ///
     /// # Errors
     ///
@@ -81,13 +81,13 @@ impl Status {
         Ok((all, failed))
     }
 
-    /// Frames that it dropped.
+    /// Returns the number of dropped frames.
     pub fn dropped(&self) -> u64 {
         self.priorities.iter().map(PriorityState::dropped).sum()
     }
 }
 
-/// For people: what is in force, and what waits now.
+/// Formats the settings in force, and the waiting frames.
 pub fn status_text(all: &[Status]) -> String {
     if all.is_empty() {
         return "no device of this namespace is attached: `weir-host attach DEVICE`".to_owned();
@@ -165,7 +165,7 @@ pub fn status_text(all: &[Status]) -> String {
     blocks.collect::<Vec<String>>().join("\n")
 }
 
-/// For people: everything that was counted.
+/// Formats all counters.
 pub fn counters_text(status: &Status) -> String {
     let rows = (0usize..).zip(&status.priorities).map(|(number, one)| {
         let mut row = vec![number.to_string()];
@@ -196,7 +196,7 @@ type Counter = (
     fn(&PriorityState) -> Option<u64>,
 );
 
-/// Each counter of a priority: name, meaning, value; none where nobody counts it.
+/// Counters of a priority: name, meaning, value; `None` if it is not counted.
 const COUNTERS: [Counter; 12] = [
     (
         "sent_frames",
@@ -246,7 +246,7 @@ const COUNTERS: [Counter; 12] = [
     }),
 ];
 
-/// The same in Prometheus' text format.
+/// Formats all counters in Prometheus' text format.
 pub fn metrics_text(all: &[Status]) -> String {
     let mut text = String::new();
     let mut family =
@@ -352,7 +352,7 @@ pub fn metrics_text(all: &[Status]) -> String {
     text
 }
 
-/// A label's value.
+/// Escapes a label's value.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

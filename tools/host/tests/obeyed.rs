@@ -1,16 +1,16 @@
-//! Which MAC control frames the program at a device's ingress obeys, by test runs in the kernel.
+//! The MAC control frames that the program at a device's ingress obeys, by test runs in the kernel.
 
 use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, ProgramInput};
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir_host.bpf.o"));
 const PROGRAM: &str = "wh_ingress";
-/// Its maps: the others take a kernel with queueing disciplines in BPF.
+/// Maps of this program; the others need a kernel with queueing disciplines in BPF.
 const MAPS: [&str; 3] = ["wh_settings", "wh_priorities", "wh_totals"];
 /// enum tcx_action_base
 const PASS_ON: u32 = u32::MAX;
 const CONSUME: u32 = 2;
 
-/// The program alone, with settings that obey all pauses.
+/// Loads the program alone, with settings that obey all pauses.
 fn load() -> Object {
     let mut open = ObjectBuilder::default().open_memory(OBJECT).unwrap();
     for mut program in open.progs_mut() {
@@ -26,7 +26,7 @@ fn load() -> Object {
     let object = open.load().unwrap();
     for map in object.maps() {
         if map.name() == "wh_settings" {
-            // Every bit: 65,535 quanta of nearly for ever, and no priority that is not obeyed.
+            // All bits set: very long quanta, and every priority is obeyed.
             let settings = vec![0xff; map.value_size() as usize];
             map.update(&0u32.to_ne_bytes(), &settings, MapFlags::ANY)
                 .unwrap();
@@ -35,7 +35,7 @@ fn load() -> Object {
     object
 }
 
-/// The verdict on a frame, and the counts of `pfc_frames` and `bad_frames` behind it.
+/// Returns the verdict on a frame, and `pfc_frames` and `bad_frames` after it.
 fn run(object: &mut Object, frame: &[u8]) -> (u32, u64, u64) {
     let program = object
         .progs_mut()
@@ -58,7 +58,7 @@ fn run(object: &mut Object, frame: &[u8]) -> (u32, u64, u64) {
 #[test]
 fn only_pauses_to_the_reserved_address_are_obeyed() {
     if OBJECT.is_empty() || std::fs::File::open("/proc/1/mem").is_err() {
-        // Built without clang, or not as root.
+        // Built without clang, or not run as root.
         return;
     }
     let mut object = load();
@@ -83,7 +83,7 @@ fn only_pauses_to_the_reserved_address_are_obeyed() {
             "{address:x?}"
         );
     }
-    // The tag is in its bytes, which the kernel takes out of a received frame: then the program asks for it.
+    // The tag is in the bytes; the kernel removes it from a received frame, in which case the program queries it.
     let mut tagged = to([0x01, 0x80, 0xc2, 0, 0, 1]);
     tagged.splice(12..12, [0x81, 0, 0, 0]);
     assert_eq!(run(&mut object, &tagged).0, PASS_ON);

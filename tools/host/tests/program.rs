@@ -1,4 +1,4 @@
-//! The program as a user calls it: help, manual pages, completions, and what it refuses.
+//! The program as called by a user: help, manual pages, completions, and refusals.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -72,9 +72,9 @@ fn a_device_that_is_not_there_is_named() {
     }
 }
 
-/// On a kernel that can, the guest's test attaches it.
+/// On a kernel with support, the guest's test attaches it.
 #[test]
-fn a_kernel_without_bpf_qdiscs_is_told_what_it_lacks() {
+fn a_kernel_without_bpf_qdiscs_is_refused_with_what_it_lacks() {
     if kernel_can() {
         return;
     }
@@ -102,7 +102,7 @@ fn what_is_wrong_on_the_command_line_is_named() {
 #[test]
 fn metrics_go_to_a_file_all_at_once() {
     if std::fs::File::open("/proc/1/mem").is_err() {
-        // Asking a device for its programs takes root.
+        // Querying a device's programs requires root.
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -151,12 +151,12 @@ fn systemd_understands_the_units() {
         };
         let verified = analyze(&["verify", "--man=no"]);
         let told = String::from_utf8_lossy(&verified.stderr).into_owned();
-        // An unknown setting is a warning only; warnings about other units of this machine are not ours.
+        // An unknown setting is only a warning; warnings about other units of this machine are ignored.
         assert!(
             verified.status.success() && !told.contains("weir"),
             "{name}: {told}"
         );
-        // In tenths: below 5 it says OK.
+        // In tenths; below 5 it reports OK.
         let rated = analyze(&["security", "--offline=true", "--threshold", exposure_max]);
         let told = String::from_utf8_lossy(&rated.stdout).into_owned();
         assert!(rated.status.success(), "{name}: {told}");

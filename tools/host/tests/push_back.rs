@@ -1,4 +1,4 @@
-//! `weir-host push-back` with real frames: a sender that obeys pauses, and a socket that is read now and then.
+//! `weir-host push-back` with real frames: a sender that obeys pauses, and a socket that is read at intervals.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,13 +13,13 @@ use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// How long any one condition may take.
+/// Time limit of any condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PORT: &str = "5001";
-/// Half of it is more than the sender sends in a second: nobody has to be quick for nothing to be lost.
+/// Half of it exceeds what the sender sends in a second, so that no loss depends on timing.
 const ROOM_BYTES: usize = 8 << 20;
-/// Says `xoff`, `xon` and `expired` as pauses of priority 3 come and go, and obeys them. At the end of its input: how many
-/// datagrams it has sent, each numbered.
+/// Prints `xoff`, `xon` and `expired` as pauses of priority 3 begin and end, and obeys them. At the end of its input it
+/// prints the number of datagrams sent, each numbered.
 const SENDER: &str = r#"
 import select, socket, struct, sys, time
 rate = int(sys.argv[1])
@@ -61,7 +61,7 @@ fn ip(words: &str) {
     assert!(done.success(), "ip {words}");
 }
 
-/// Two hosts at the ends of a cable, `a` with the sender and `b` with the socket.
+/// Two hosts at the ends of a cable: `a` with the sender, `b` with the socket.
 struct Cable {
     names: [String; 2],
     socket: UdpSocket,
@@ -136,7 +136,7 @@ impl Cable {
         PushBack(Some(command.stdout(Stdio::piped()).spawn().unwrap()))
     }
 
-    /// Datagrams that had no room in a socket.
+    /// Returns the datagrams for which a socket had no room.
     fn dropped(&self) -> u64 {
         let output = self
             .inside(1, "cat")
@@ -151,7 +151,7 @@ impl Cable {
         count.parse().unwrap()
     }
 
-    /// Reads all that is there; gives the numbers.
+    /// Reads all waiting datagrams; returns their numbers.
     fn read(&self) -> Vec<u64> {
         let mut datagram = [0; 2048];
         let mut numbers = Vec::new();
@@ -178,14 +178,14 @@ struct Sender {
 }
 
 impl Sender {
-    /// The next that it says; the test's own time limit is the limit.
+    /// Returns the next output line; only the test's time limit applies.
     fn says(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line.trim().to_owned()
     }
 
-    /// Reads what it says up to this.
+    /// Reads output lines up to this one.
     fn until(&mut self, wanted: &str) {
         loop {
             let said = self.says();
@@ -196,7 +196,7 @@ impl Sender {
         }
     }
 
-    /// Ends it; gives how many datagrams it has sent.
+    /// Ends the sender; returns the number of datagrams sent.
     fn end(mut self) -> u64 {
         let mut input = self.input.take().unwrap();
         input.write_all(b"\n").unwrap();
@@ -223,7 +223,7 @@ impl PushBack {
         Pid::from_raw(self.0.as_ref().unwrap().id() as i32)
     }
 
-    /// Ends it; gives what it says of itself.
+    /// Ends the process; returns its summary.
     fn end(mut self) -> Value {
         kill(self.pid(), Signal::SIGTERM).unwrap();
         let output = self.0.take().unwrap().wait_with_output().unwrap();
@@ -259,7 +259,7 @@ fn a_reader_that_does_not_read_loses_nothing() {
     let mut numbers = Vec::new();
     for _ in 0..ROUNDS {
         sender.until("xoff");
-        // Whoever waits is waited for: nothing more comes.
+        // A paused sender sends nothing more.
         numbers.extend(cable.read());
         sender.until("xon");
     }
@@ -291,7 +291,7 @@ fn a_reader_that_does_not_read_loses_nothing() {
     }
 }
 
-/// The control: the same sender and the same socket, and nobody who pauses.
+/// The control experiment: the same sender and socket, without pauses.
 #[test]
 #[ignore = "needs root"]
 fn without_it_the_socket_drops() {
@@ -315,7 +315,7 @@ fn a_dead_reader_pauses_nobody_for_ever_and_counts_again_once_it_reads() {
     });
     cable.read();
     sender.until("xoff");
-    // It ends as it must: whoever waits goes on.
+    // It ends normally and resumes the neighbour.
     let said = push_back.end();
     sender.until("xon");
     assert_eq!(said["given_up"], 1, "{said}");

@@ -1,4 +1,4 @@
-//! `weir-endpoint reflect`: the neighbour of a device that is tried by `switchctl doctor --loop`.
+//! `weir-endpoint reflect`: the neighbour of a device tested by `switchctl doctor --loop`.
 
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -20,20 +20,20 @@ use weir_ebpf::AttachMode;
 use crate::endpoint::device::Redirect;
 use crate::endpoint::socket::{XdpPort, CHUNKS};
 
-/// Maximum number of queues that frames are received from.
+/// Maximum number of queues to receive from.
 const QUEUES_MAX: u32 = 64;
-/// Retry interval when the kernel did not send frames that it has.
+/// Retry interval when the kernel has not sent all frames.
 const RETRY_NANOS: i64 = 50_000;
 /// Maximum batches read from a queue per round.
 const BATCHES: usize = 8;
 /// Part of a chunk that the kernel reserves as headroom.
 const HEADROOM: usize = 256;
 
-/// Reflects at `device` until SIGINT or SIGTERM, and prints the counts.
+/// Reflects frames at `device` until SIGINT or SIGTERM, and prints the counts.
 ///
 /// # Errors
 ///
-/// When the device is not there, has a program or sockets already, or rights are missing.
+/// When the device does not exist, has a program or sockets already, or privileges are missing.
 pub fn run(device: &str, fault: Option<Fault>) -> Result<()> {
     let mask = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT]);
     mask.thread_block().context("blocking signals")?;
@@ -53,7 +53,7 @@ pub fn run(device: &str, fault: Option<Fault>) -> Result<()> {
 
 struct Mirror {
     reflector: Reflector,
-    /// By queue.
+    /// Sockets by queue.
     ports: Vec<XdpPort>,
     program: Redirect,
     /// A reply for which the first queue had no room.
@@ -70,7 +70,7 @@ impl Mirror {
             true => AttachMode::Auto,
             false => AttachMode::Generic,
         };
-        // Attaching may change what queues there are.
+        // Attaching may change the number of queues.
         let program = Redirect::open(device, mode)?;
         let queues = ethtool::receive_queues(device).unwrap_or(1);
         let [short, long] = CHUNKS;
@@ -85,7 +85,7 @@ impl Mirror {
             program.serve(queue, &port)?;
             ports.push(port);
         }
-        // A tag comes on top.
+        // A tag may be added.
         let room = chunk as usize - HEADROOM - weir_core::wire::reflection::TAG_LENGTH;
         let longest = u16::try_from(longest.min(room)).unwrap_or(u16::MAX);
         Ok(Self {
@@ -100,14 +100,14 @@ impl Mirror {
     fn turn(&mut self) -> Result<()> {
         let reflector = &mut self.reflector;
         for port in &mut self.ports {
-            // A flood does not keep replies from leaving.
+            // A flood must not prevent replies.
             for _ in 0..BATCHES {
                 if port.receive(|frame| reflector.receive(frame)) == 0 {
                     break;
                 }
             }
         }
-        // All by one queue, so that they stay in order.
+        // All through one queue, so that they stay in order.
         let Some(port) = self.ports.first_mut() else {
             return Ok(());
         };

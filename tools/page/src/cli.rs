@@ -9,7 +9,7 @@ use weir_config::units::parse_duration;
 use weir_output::generated::Generated;
 use weir_output::manual::Manual;
 
-/// What the manual page says beside the command line.
+/// Text of the manual page besides the command line.
 pub const MANUAL: Manual = Manual {
     section: "1",
     files: &[
@@ -34,10 +34,10 @@ pub const MANUAL: Manual = Manual {
     ],
 };
 
-/// Show all switches of a lab or fleet on one page: who pauses whom, where a loop is, health, deadlocks on one time line.
+/// Show all switches of a lab or fleet on one page: pauses between switches, loops, health, and deadlocks on one time line.
 ///
-/// Read-only: it asks each switch for its overview, changes nothing anywhere, and serves one page without anything from
-/// elsewhere. Without --switch and --switches it shows the switches of this machine.
+/// Read-only: it asks each switch for its overview, changes nothing, and serves one self-contained page. Without --switch
+/// and --switches it shows the switches of this machine.
 #[derive(Debug, Parser)]
 #[command(
     name = "weir-page",
@@ -71,15 +71,15 @@ command line; with --once: 0 all switches are well, 1 failure, 3 something is
 wrong."
 )]
 pub struct Cli {
-    /// What to do instead.
+    /// Alternative command.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// What to show.
+    /// Contents of the page.
     #[command(flatten)]
     pub options: Options,
 }
 
-/// What to do instead of showing a page.
+/// Alternative commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Completions and manual pages.
@@ -87,10 +87,10 @@ pub enum Command {
     Generated(Generated),
 }
 
-/// What to show, and where.
+/// Contents and address of the page.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// A switch: its name on the page, and its URL or API socket. May be repeated.
+    /// A switch: its name on the page, and its URL or API socket. Repeat it.
     #[arg(long = "switch", value_name = "NAME=PLACE", help_heading = "Switches")]
     pub switch: Vec<String>,
     /// A list of switches, as TOML.
@@ -99,7 +99,7 @@ pub struct Options {
     /// Also show the switches on this machine.
     #[arg(long, help_heading = "Switches")]
     pub local: bool,
-    /// Where switches of this machine have their directories.
+    /// Directory of the run directories of this machine's switches.
     #[arg(
         long,
         value_name = "DIRECTORY",
@@ -107,17 +107,17 @@ pub struct Options {
         help_heading = "Switches"
     )]
     pub run_dir: PathBuf,
-    /// File of the token of the one metrics listener that has no token-file of its own in
-    /// the list. Only its owner, and its group for reading, may have access to the file.
+    /// File with the token of the only metrics listener without a token-file of its own in the list. Only its owner, and its
+    /// group for reading, may have access to the file.
     #[arg(long, value_name = "FILE", help_heading = "Switches")]
     pub token_file: Option<PathBuf>,
     /// Certificate authorities for https, PEM [default: the system's].
     #[arg(long, value_name = "FILE", help_heading = "Switches")]
     pub ca: Option<PathBuf>,
-    /// How often each switch is asked: 200ms to 1min.
+    /// Polling interval of each switch: 200ms to 1min.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval, help_heading = "Switches")]
     pub interval: Duration,
-    /// How long a whole answer may take: 100ms to 1min.
+    /// Timeout of a whole answer: 100ms to 1min.
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = timeout, help_heading = "Switches")]
     pub timeout: Duration,
 
@@ -132,16 +132,15 @@ pub struct Options {
     /// Allow an address that other hosts can reach: the page has no login.
     #[arg(long, help_heading = "Page")]
     pub unprotected: bool,
-    /// Host name by which browsers may ask for it, beside addresses and
-    /// localhost. May be repeated.
+    /// Host name under which browsers may request the page, besides addresses and localhost. Repeat it.
     #[arg(long, value_name = "NAME", help_heading = "Page")]
     pub host_name: Vec<String>,
 
-    /// Write the switches' metrics addresses here for Prometheus (file_sd_configs),
-    /// and again whenever they change. The page has them, too: /prometheus-sd.
+    /// Write the switches' metrics addresses to this file for Prometheus (file_sd_configs), and update it when they change.
+    /// The page also serves them: /prometheus-sd.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub prometheus_sd: Option<PathBuf>,
-    /// Ask each switch once, print what the page would be given as JSON, and end.
+    /// Ask each switch once, print the page's state as JSON, and exit.
     #[arg(long, help_heading = "Output")]
     pub once: bool,
 }

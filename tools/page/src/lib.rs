@@ -1,8 +1,8 @@
-//! All switches of a lab or fleet on one page. `weir-page` asks each switch for its overview and shows who pauses whom,
-//! circles of waiting switches, the health of each, and deadlocks on one clock.
+//! All switches of a lab or fleet on one page. `weir-page` asks each switch for its overview, and shows pauses between
+//! switches, circles of waiting switches, health, and deadlocks on a common clock.
 //!
-//! [`model`] is pure: it turns answers into the page's data. [`ask`] has the connections to switches, [`serve`] the page,
-//! [`cli`] the command line. The model knows none of the others.
+//! [`model`] is pure: it converts answers into the page's data, and uses none of the other modules. [`ask`] has the
+//! connections to switches, [`serve`] the page, [`cli`] the command line.
 //!
 //! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! `weir-page`.
+//! The program `weir-page`.
 #![forbid(unsafe_code)]
 
 use std::io::{self, IsTerminal};

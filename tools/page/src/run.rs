@@ -1,4 +1,4 @@
-//! The whole life of `weir-page`: one task keeps what is known, one asks each switch, one serves.
+//! Runs `weir-page`: one task keeps the state, one asks each switch, one serves.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ use crate::model::fabric::{Fabric, Now, SWITCHES_MAX};
 use crate::model::state::{Condition, State};
 use crate::serve::{self, Publisher, Targets};
 
-/// News that wait. A switch's task waits with more, and so does its next question.
+/// Maximum number of waiting news; further ones delay their switch's task and its next request.
 const NEWS_MAX: usize = 8;
-/// How often it is looked for switches of this machine that have come.
+/// Interval between searches for new switches of this machine.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
-/// The exit status of `--once` where something is wrong.
+/// Exit status of `--once` if there is a problem.
 const TROUBLED: u8 = 3;
 
-/// Shows what `options` say until a signal.
+/// Serves the page with these options until a signal arrives.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or the address cannot be had.
+/// When a file cannot be read or the address cannot be bound.
 pub fn run(options: &Options) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -49,16 +49,16 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     })
 }
 
-/// Everything that goes on.
+/// State of a running page.
 struct Life<'a> {
     options: &'a Options,
     fabric: Fabric,
     targets: Targets,
-    /// Switches of this machine are looked for.
+    /// True if switches of this machine are searched for.
     looks_here: bool,
     known: BTreeSet<String>,
     left_out: BTreeSet<String>,
-    /// Switches that have neither answered nor failed.
+    /// Switches that have neither answered nor failed yet.
     silent: BTreeSet<String>,
     turns: Turns,
     sender: mpsc::Sender<(String, News)>,
@@ -127,7 +127,7 @@ impl<'a> Life<'a> {
         ));
     }
 
-    /// Takes the switches of this machine that have come.
+    /// Adds new switches of this machine.
     fn look_here(&mut self) {
         if !self.looks_here {
             return;
@@ -190,7 +190,7 @@ impl<'a> Life<'a> {
         self.fabric.state(&now)
     }
 
-    /// One round, printed.
+    /// Runs one round and prints it.
     async fn once(&mut self) -> Result<ExitCode> {
         self.look_here();
         if self.known.is_empty() {
@@ -214,7 +214,7 @@ impl<'a> Life<'a> {
         })
     }
 
-    /// Until a signal.
+    /// Serves until a signal arrives.
     async fn serve(&mut self) -> Result<ExitCode> {
         let address = self.options.listen;
         if !address.ip().to_canonical().is_loopback() && !self.options.unprotected {
@@ -244,7 +244,7 @@ impl<'a> Life<'a> {
                     publisher.publish(&state, &self.targets)?;
                     let written = self.write_targets();
                     if let (Err(error), true) = (&written, could_write) {
-                        tracing::error!("{error:#}; the page goes on, and it is tried again");
+                        tracing::error!("{error:#}; the page continues and tries again");
                     }
                     could_write = written.is_ok();
                 }
@@ -260,7 +260,7 @@ impl<'a> Life<'a> {
         let Some(file) = self.options.prometheus_sd.as_ref().map(PathBuf::from) else {
             return Ok(());
         };
-        // Not before all have said where they are: Prometheus would lose those that have not.
+        // Only once all switches have reported their listeners, since Prometheus would drop the others.
         if self.silent.is_empty() {
             self.targets.write(&file)?;
         }

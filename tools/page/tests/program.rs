@@ -1,4 +1,4 @@
-//! The program's words: completions, manual page, errors.
+//! The program's texts: completions, manual page, errors.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -108,7 +108,7 @@ fn what_is_wrong_is_said_with_its_remedy() {
     }
 }
 
-/// What systemd says of the unit: hardly anything is left that could be exposed.
+/// Checks the unit's exposure with systemd.
 #[test]
 fn the_unit_is_hardened() {
     let unit = concat!(

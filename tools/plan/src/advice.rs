@@ -1,4 +1,4 @@
-//! Which threshold to change, and to what.
+//! Advice on thresholds: which ones to change, and to what.
 
 use weir_config::daemon::Class;
 use weir_config::units::{format_size, parse_size};
@@ -12,7 +12,7 @@ fn rounded_up(bytes: u64) -> Bytes {
     Bytes::new(bytes).round_up_to(STEP)
 }
 
-/// For each class, from all of its buffers and queues; what is about losses first. Each key once.
+/// Returns advice for each class, from all of its buffers and queues; losses come first. Each key occurs once.
 pub fn advice(
     classes: &[Class],
     ingress: &[IngressPlan],
@@ -39,7 +39,7 @@ pub fn advice(
     all
 }
 
-/// A pool that sets its `headroom` needs as much as its classes have after the advice.
+/// Advises pools that set `headroom`: as much as their classes need after the advice.
 fn pool_headrooms(classes: &[Class], pools: &[PoolPlan], all: &[Advice]) -> Vec<Advice> {
     let more = |class: &Class, pool: &PoolPlan| -> Option<u64> {
         let is_of_class =
@@ -76,7 +76,7 @@ fn pool_headrooms(classes: &[Class], pools: &[PoolPlan], all: &[Advice]) -> Vec<
             ),
         };
         match advice.iter_mut().find(|known| known.pool == one.pool) {
-            // Of switches that differ the one with the most ports counts.
+            // Of different switches, the one with the most ports counts.
             Some(known) if size(known) < needed => *known = one,
             Some(_) => {}
             None => advice.push(one),
@@ -89,8 +89,7 @@ fn size(advice: &Advice) -> u64 {
     parse_size(&advice.value).map_or(0, Bytes::get)
 }
 
-/// Returns the setting that makes a class pause at twice as much, and its new value: a legal one
-/// also if a pool has it.
+/// Returns the setting that makes a class pause at twice the amount, and its new value, which is valid for a pool as well.
 fn later_pause(class: &Class, pools: &[PoolPlan]) -> Option<Setting> {
     let of_class = |key, value| Setting {
         pool: None,
@@ -108,7 +107,7 @@ fn later_pause(class: &Class, pools: &[PoolPlan]) -> Option<Setting> {
         Threshold::Static(threshold) if twice(threshold) <= size => {
             Some(of_class("static-threshold", format_size(twice(threshold))))
         }
-        // Beyond 1 there is not much more in the pool to have.
+        // Beyond 1 there is little more of the pool to gain.
         Threshold::Dynamic(alpha) if alpha.exponent() < 0 => {
             let alpha = Alpha::new(alpha.exponent() + 1)?;
             Some(of_class("alpha", alpha.to_string()))
@@ -177,7 +176,7 @@ fn budgets(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
 }
 
 fn xon(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
-    // Those of a share of a pool are no keys.
+    // Shares of a pool have no such keys.
     let own = class.mode.thresholds().filter(|_| class.pool.is_none());
     let Some(thresholds) = own else {
         return Vec::new();
@@ -230,7 +229,7 @@ fn ecn(class: &Class, egress: &[&EgressPlan], pools: &[PoolPlan]) -> Vec<Advice>
     else {
         return Vec::new();
     };
-    // Thresholds of a profile are in its table, and for all classes that have it.
+    // A profile's thresholds are in its table, and apply to all classes that use it.
     let [kmin_key, kmax_key] = match &class.ecn_profile {
         None => ["ecn-kmin", "ecn-kmax"],
         Some(_) => ["kmin", "kmax"],

@@ -1,4 +1,4 @@
-//! `switchctl plan --apply`: the file with what was advised, all else in it as it was.
+//! `switchctl plan --apply`: writes the file with the advice applied, otherwise unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -8,15 +8,15 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 use crate::result::{Advice, Plan};
 
-/// Changes can need further ones; maximum number of rounds.
+/// Maximum number of rounds, since changes can require further ones.
 const ROUNDS_MAX: usize = 8;
 
-/// Takes advice until there is none, and writes the file that is left, comments and order kept. `plan` plans for a file's
-/// text. What is there is not overwritten.
+/// Applies advice until there is none, and writes the resulting file with comments and order kept. `plan` plans for a file's
+/// text. Existing files are not overwritten.
 ///
 /// # Errors
 ///
-/// When advice does not end, when what comes of it is no legal file, or when the file's classes are not tables.
+/// When advice does not end, the resulting file is invalid, or the file's classes are not tables.
 pub fn apply(text: &str, plan: impl Fn(&str) -> Result<Plan>, out: &Path) -> Result<()> {
     let name = out.display().to_string();
     if out.exists() {
@@ -50,7 +50,7 @@ fn set(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
     };
     match entry.get_mut(advice.key).and_then(Item::as_value_mut) {
         Some(old) => {
-            // With the comment behind it.
+            // Keeps the comment behind it.
             *value.decor_mut() = old.decor().clone();
             *old = value;
         }
@@ -61,7 +61,7 @@ fn set(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
     Ok(())
 }
 
-/// Returns `[[KIND]]`, or an array of inline tables.
+/// Returns the entries of `[[KIND]]`, or of an array of inline tables.
 fn entries<'a>(document: &'a mut DocumentMut, kind: &str) -> Vec<&'a mut dyn TableLike> {
     match document.get_mut(kind) {
         Some(Item::ArrayOfTables(tables)) => {

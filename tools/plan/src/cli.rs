@@ -62,18 +62,18 @@ pub struct Cli {
     /// The file.
     #[command(flatten)]
     pub file: FileArguments,
-    /// Something else than a plan of a file.
+    /// Command other than planning a file.
     #[command(subcommand)]
     pub command: Option<PlanCommand>,
 }
 
-/// What is planned.
+/// Input and options of a plan.
 #[derive(Debug, Args)]
 pub struct FileArguments {
     /// A scenario, or a switch's configuration.
     #[arg(required = true)]
     pub file: Option<PathBuf>,
-    /// Override a value of the scenario, such as class.lossless.xoff=30KiB. Can be repeated.
+    /// Override a value of the scenario, such as class.lossless.xoff=30KiB. Repeat it.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
     /// Write a copy of the file with the advice applied; comments are kept.
@@ -100,7 +100,7 @@ pub struct FileArguments {
 }
 
 impl FileArguments {
-    /// Returns its options about links.
+    /// Returns the options for links.
     pub fn links(&self) -> LinkOptions {
         LinkOptions {
             round_trip: self.round_trip,
@@ -110,7 +110,7 @@ impl FileArguments {
     }
 }
 
-/// What `switchctl plan` does beside planning.
+/// Commands other than planning.
 #[derive(Debug, Subcommand)]
 pub enum PlanCommand {
     /// Draw a figure of the calculus paper, and print its numbers.
@@ -127,11 +127,11 @@ Examples:
     Reproduce {
         /// fig3, fig4, fig6, fig9 or fig10.
         figure: Figure,
-        /// Folder for both files; made if it is not there.
+        /// Directory for both files; created if missing.
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
-    /// Compare the prediction with what a run measured, and print the error.
+    /// Compare the prediction with the measurements of a run, and print the error.
     #[command(after_help = "\
 RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs
 record the buffers of links between switches, not those of links to hosts. Give
@@ -149,7 +149,7 @@ Example:
         run: PathBuf,
         /// Its scenario.
         scenario: PathBuf,
-        /// Override a value of the scenario, as in the run. Can be repeated.
+        /// Override a value of the scenario, as in the run. Repeat it.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
     },

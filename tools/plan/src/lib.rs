@@ -27,11 +27,11 @@ use network::{LinkOptions, Network};
 use result::{Plan, PoolPlan};
 use weir_output::Output;
 
-/// Does what the command line asks for. False when a plan finds buffers that are too small.
+/// Runs the command. Returns false if a plan finds buffers that are too small.
 ///
 /// # Errors
 ///
-/// When a file is not legal or cannot be planned for, or an output cannot be written.
+/// When a file is invalid or cannot be planned, or an output cannot be written.
 pub fn run(cli: &Cli, output: &Output) -> Result<bool> {
     match &cli.command {
         Some(PlanCommand::Reproduce { figure, out }) => {
@@ -78,8 +78,7 @@ pub fn run(cli: &Cli, output: &Output) -> Result<bool> {
     Ok(plan.lossless)
 }
 
-/// Plans for the text of a scenario or of a switch's configuration, whichever it is. `file` is its
-/// name.
+/// Plans for the text of a scenario or a switch's configuration. `file` is its name.
 fn plan(
     text: &str,
     file: &Path,
@@ -88,13 +87,13 @@ fn plan(
     links: &LinkOptions,
 ) -> Result<(Plan, Network)> {
     let name = file.display().to_string();
-    // Only a configuration says what its ports are.
+    // Only a configuration describes its ports.
     if is_configuration(text) {
         if !overrides.is_empty() {
             bail!("{name} is the configuration of a switch, and --set is for scenarios: change the file");
         }
         if capture.is_some() {
-            bail!("{name} is the configuration of a switch, which does not say what hosts are behind its ports: --from-capture is for scenarios");
+            bail!("{name} is the configuration of a switch, which lists no hosts: --from-capture is for scenarios");
         }
         let config = DaemonConfig::parse(text, file)?;
         let network = Network::from_configuration(&config, links);
@@ -118,9 +117,8 @@ fn plan(
     planned(name, "scenario", network, &scenario.classes, pools)
 }
 
-/// Returns true if it has a table that only a switch's configuration has. Unnamed ports also count,
-/// so that its own reader reports what is missing. Invalid TOML counts as a scenario, whose reader
-/// reports the place.
+/// Returns true if the text has a table that only a switch's configuration has. Unnamed ports count as well, so that its
+/// parser reports the missing name. Invalid TOML counts as a scenario, whose parser reports the position.
 fn is_configuration(text: &str) -> bool {
     const OWN: [&str; 8] = [
         "port",

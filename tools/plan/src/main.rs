@@ -1,4 +1,4 @@
-//! `weir-plan`, which `switchctl plan` runs.
+//! The program `weir-plan`, which `switchctl plan` runs.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use weir_plan::cli::Cli;
 
 fn main() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    // An option of a plan rules commands out behind it; this one is every command's.
+    // An option of a plan conflicts with commands after it; this one belongs to every command.
     let json_first = words.get(1).is_some_and(|word| word == "--json");
     if json_first {
         words.remove(1);
@@ -29,8 +29,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the prefix of errors: `switchctl` calls us `switchctl plan`, so that errors and the
-/// usage match the typed command.
+/// Returns the prefix of errors: `switchctl` names this program `switchctl plan`, so that errors and usage match the typed
+/// command.
 fn called(words: &[OsString]) -> String {
     let name = words.first().and_then(|word| Path::new(word).file_name());
     let name = name.and_then(|name| name.to_str()).unwrap_or("weir-plan");

@@ -42,12 +42,12 @@ struct Point {
 struct LevelCrossing {
     level: String,
     value: f64,
-    /// Absent when the curve is never above the level.
+    /// Absent if the curve is never above the level.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_above: Option<f64>,
 }
 
-/// Writes a figure's curves into the folder and prints their numbers.
+/// Writes a figure's curves into the directory and prints their numbers.
 pub fn figure(figure: Figure, folder: &Path, output: &Output) -> Result<()> {
     output.print(&write(figure, folder)?, text)
 }
@@ -115,7 +115,7 @@ fn curve_numbers(panel: &Panel, series: &Series) -> Option<CurveNumbers> {
     })
 }
 
-/// Returns where the straight lines between the points first rise above the level.
+/// Returns the first crossing of the level by the straight lines between the points.
 fn first_above(points: &[(f64, f64)], level: f64) -> Option<f64> {
     let (x, y) = *points.first()?;
     if y > level {
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figure_10_is_written_and_told_in_numbers() {
+    fn figure_10_is_written_and_printed_as_numbers() {
         let folder = tempfile::tempdir().unwrap();
         let nested = folder.path().join("new");
         let numbers = write(Figure::Fig10, &nested).unwrap();

@@ -40,7 +40,7 @@ fn the_incast_of_the_case_study() {
     assert_near(buffer.xoff_at_us.unwrap(), expected, 1e-5);
     let queue = &plan.egress[0];
     assert_eq!((queue.senders, queue.port.as_str()), (31, "h32"));
-    // 200 kB are there, and have left, long before 31 buffers hold 950 kB each.
+    // 200 kB arrive and leave long before 31 buffers hold 950 kB each.
     assert_eq!(queue.ecn.as_ref().unwrap().verdict, "before");
     assert!(plan.lossless, "{:?}", plan.advice);
 }
@@ -149,8 +149,7 @@ fn a_configuration_is_planned_for_all_ports_to_one() {
         // It fills as fast as it drains.
         assert_near(pauses.duty, 0.5, 1e-6);
         let room = row.headroom.as_ref().unwrap();
-        // 12,500 bytes are 148 frames of 60 and 24 bytes, each a cell, after one that ends 96 bytes
-        // above xoff.
+        // 12,500 bytes are 148 frames of 60 and 24 bytes, each in a cell, after one that ends 96 bytes above xoff.
         assert_eq!(room.needed_bytes, 148 * 256 + (390 * 256 + 256 - 100_000));
         assert_eq!(room.needed_any_frame_bytes, room.needed_bytes);
     }
@@ -177,7 +176,7 @@ fn what_a_host_was_measured_to_send_after_xoff_needs_headroom() {
     let plan = configuration(&measured);
     assert!(!plan.lossless);
     let needed = |port: usize| plan.ingress[port].headroom.as_ref().unwrap().needed_bytes;
-    // Of the shortest frames, each 84 bytes on the line and a cell of 256 bytes.
+    // For minimum-size frames, each 84 bytes on the line and a cell of 256 bytes.
     assert_eq!(
         needed(0),
         needed(1) + (12_500 + 65_536) / 84 * 256 - 12_500 / 84 * 256
@@ -192,12 +191,12 @@ fn a_broken_configuration_is_not_taken_for_a_scenario() {
 }
 
 #[test]
-fn a_configuration_without_ports_is_told_what_is_missing() {
+fn a_configuration_without_ports_is_refused_with_what_is_missing() {
     let error = plan_of(SHIPPED).unwrap_err();
     assert!(error.to_string().contains("[[port]]"), "{error}");
 }
 
-/// With its ports as they are commented out, at 10 Gbit/s.
+/// Uses its commented-out ports, at 10 Gbit/s.
 #[test]
 fn the_shipped_configuration_has_nothing_to_advise() {
     let named = |line: &str| match line.strip_prefix('#') {
@@ -232,7 +231,7 @@ fn an_applied_plan_has_nothing_to_advise() {
         "{:?}",
         after.advice
     );
-    // A profile is changed in its place, once for all its classes.
+    // A profile is changed in its own table, once for all its classes.
     let profile = "[[ecn]]\nname = \"A\" # of the vendor\nkmin = \"300kB\"\nkmax = \"400kB\"\n";
     let own = "ecn-kmin = \"300kB\"\necn-kmax = \"400kB\"";
     assert!(text.contains(own));
@@ -254,7 +253,7 @@ fn an_applied_plan_has_nothing_to_advise() {
     let off = named + "mark-at = \"never\"\n";
     let plan = plan_of(&off).unwrap();
     assert!(plan.advice.iter().all(|one| one.about != "ecn"));
-    // And it stays what it is.
+    // The existing file is unchanged.
     assert!(apply::apply(&text, plan_of, &out).is_err());
 }
 
@@ -269,8 +268,8 @@ fn ports_of_different_rates_reach_xoff_at_their_own_times() {
         assert_near(first, at + 10.0, 1e-9);
         at
     };
-    // 40 Gbit/s into 10 beside another 10: 35 Gbit/s too many, and 5 for the other one. The fast one's buffer does not
-    // run empty while it is paused.
+    // 40 Gbit/s into 10 next to another 10: 35 Gbit/s too many, and 5 for the other one. The fast one's buffer does not empty
+    // while it is paused.
     let full = 100_000.0 / 1536.0 * 1546.0 * 8.0 / 1e3;
     assert_near(xoff("a"), full / 35.0, 1e-9);
     assert_near(xoff("b"), full / 5.0, 1e-9);

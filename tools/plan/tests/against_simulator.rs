@@ -1,5 +1,4 @@
-//! `switchctl plan` against weir-sim on scenario files: the plan and the counts of a run in virtual
-//! time.
+//! Compares `switchctl plan` with weir-sim on scenario files: the plan, and the counts of a run in virtual time.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +8,10 @@ use weir_config::scenario::Scenario;
 use weir_config::Override;
 use weir_sim::scenario::{run as simulate, Options};
 
-/// Maximum difference of prediction and count in frames of 1536 B, whatever the part: frames come
-/// whole, and the model is fluid.
+/// Tolerance of predictions in frames of 1536 B, independent of the relative one: frames are discrete, and the model is
+/// fluid.
 const FRAMES: f64 = 2.0 * 1536.0;
-/// Maximum difference in pauses.
+/// Tolerance of the number of pauses.
 const PAUSES: f64 = 1.0;
 
 const BURST: &str = "burst.toml";
@@ -25,7 +24,7 @@ fn path(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// Returns the counts of a run of the scenario in virtual time, beside the plan.
+/// Returns the comparison of the plan with a run of the scenario in virtual time.
 fn counted(file: &str, changes: &[&str]) -> Value {
     let overrides: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
     let scenario = Scenario::load(&path(file), &overrides).unwrap();
@@ -42,8 +41,8 @@ fn counted(file: &str, changes: &[&str]) -> Value {
     compared["counted"].take()
 }
 
-/// Returns the greatest difference of a kind among rows, as a part of the count, and true if all
-/// are within `part` or `slack`.
+/// Returns the greatest difference of a kind among rows, relative to the count, and true if all are within `part` or
+/// `slack`.
 fn worst(rows: &Value, [count, prediction]: [&str; 2], part: f64, slack: f64) -> (f64, bool) {
     let mut worst: f64 = 0.0;
     let mut fits = true;
@@ -99,7 +98,7 @@ fn bursts_at_10_mbit() {
     check(BURST, &[], within());
     let shorter = ["a", "b", "c"].map(|flow| format!("flow.{flow}.frame=600B"));
     check(BURST, &shorter.each_ref().map(String::as_str), within());
-    // Below its part of the port nothing waits, and the others have more of it.
+    // Below its share of the port nothing waits, and the others get more of it.
     check(BURST, &["flow.b.rate=2Mbit"], within());
 }
 
@@ -130,7 +129,7 @@ fn a_burst_of_a_size_and_one_with_silences() {
         pauses: 0.03,
     };
     check(BURST, &["flow.c.size=1MB"], size);
-    // Every time a frame that has begun is sent to its end.
+    // A frame that has begun is always sent completely.
     let silences = Within {
         peak: 0.06,
         pauses: 0.05,
@@ -147,7 +146,7 @@ fn the_incast_of_the_case_study() {
     check(INCAST, &[OPEN], within());
     let longer = [OPEN, "class.lossless.xon=500kB", "duration=20ms"];
     check(INCAST, &longer, within());
-    // Over before any buffer is at xoff.
+    // Over before any buffer reaches xoff.
     check(INCAST, &[OPEN, "traffic.0.size=500kB"], within());
     let few = [OPEN, "topology.hosts=4", "traffic.0.to=h4"];
     check(INCAST, &few, within());

@@ -20,7 +20,7 @@ use weir_sim::scenario::{run as simulate, Options};
 const FRAME: usize = 1500;
 /// 1524 bytes at 10 Mbit/s.
 const FRAME_NANOS: u64 = 1_219_200;
-/// Frames that each of two hosts sends at line rate.
+/// Number of frames that each of two hosts sends at line rate.
 const FRAMES: u64 = 200;
 const PRIORITY: u8 = 3;
 
@@ -37,7 +37,7 @@ fn plan(words: &[&str]) -> Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-/// Builds a frame with a tag from one host of the scenario to another; only its header is captured.
+/// Builds a tagged frame from one host of the scenario to another; only its header is captured.
 fn header(scenario: &Scenario, from: usize, to: usize, priority: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(scenario.hosts[to].address.0);
@@ -68,7 +68,7 @@ fn write_pcap(file: &Path, scenario: &Scenario) {
     }
 }
 
-/// Writes ticks of 10^-9 s, sent frames beside received ones, and frames that the plan ignores.
+/// Writes ticks of 10^-9 s, with sent and received frames, and frames that the plan ignores.
 fn write_pcapng(file: &Path, scenario: &Scenario) {
     const INBOUND: u32 = 1;
     const OUTBOUND: u32 = 2;
@@ -97,7 +97,7 @@ fn write_pcapng(file: &Path, scenario: &Scenario) {
     write(FRAMES * FRAME_NANOS, INBOUND, &header(scenario, 2, 3, 5));
 }
 
-/// Returns buffers by peak and pauses, and the peak of the queue.
+/// Returns peaks and pauses of buffers, and the peak of the queue.
 fn numbers(plan: &Value) -> (Vec<(u64, u64)>, u64) {
     let ingress = plan["ingress"].as_array().unwrap().iter();
     let rows = ingress.map(|row| {
@@ -127,7 +127,7 @@ fn a_capture_of_two_bursts_is_planned_like_two_bursts() {
         ],
     ];
     for set in thresholds {
-        // The same as flows: each sends what it has to send at line rate.
+        // The same traffic as flows: each sends its frames at line rate.
         let mut flows = vec!["--set", "flow.c=", "--set", "link-defaults.delay=0s"];
         for change in [
             "flow.a.size=300kB",
@@ -152,7 +152,7 @@ fn a_capture_of_two_bursts_is_planned_like_two_bursts() {
                 assert!(one.1.abs_diff(other.1) <= 1, "{captured:?} {buffers:?}");
             }
             assert!(near(captured_queue, queue), "{captured_queue} {queue}");
-            // Half of what two lines bring in stays: 200 frames of 1536 B; with pauses, less.
+            // Half of the arrivals on two lines stays: 200 frames of 1536 B; less with pauses.
             let pauses: u64 = captured.iter().map(|row| row.1).sum();
             if set.is_empty() {
                 assert!(near(captured_queue, 200 * 1536), "{captured_queue}");
@@ -179,7 +179,7 @@ fn a_capture_of_two_bursts_is_planned_like_two_bursts() {
 
 #[test]
 fn the_series_of_a_run_is_planned_for_as_it_came() {
-    // Thresholds that never bind: what the receiver got is what its port carries, of which nothing waits.
+    // With thresholds that never apply, the receiver gets what its port carries, and nothing waits.
     let overrides = ["class.lossless.xoff=8MiB", "class.lossless.xon=7MiB"];
     let scenario = Scenario::load(&path(), &overrides.map(|text| text.parse().unwrap())).unwrap();
     let result = simulate(&scenario, Options::default()).unwrap();
@@ -190,7 +190,7 @@ fn the_series_of_a_run_is_planned_for_as_it_came() {
     let (buffers, queue) = numbers(&plan(&["--from-capture", &json]));
     assert_eq!(buffers.len(), 3);
     assert!(queue < 16 * 1536, "{queue}");
-    // Into a port of half the rate, half of it waits until pauses begin.
+    // At a port of half the rate, half waits until pauses begin.
     let slower = plan(&["--from-capture", &json, "--set", "link-defaults.rate=5Mbit"]);
     let (buffers, _) = numbers(&slower);
     let paused = buffers.iter().filter(|row| row.1 > 0).count();
@@ -224,7 +224,7 @@ fn what_is_no_capture_of_the_scenario_is_refused() {
     let pcap = folder.path().join("foreign.pcap");
     write_pcap(&pcap, &scenario);
     let bytes = std::fs::read(&pcap).unwrap();
-    // Hosts are there, their priority is of no class.
+    // The hosts are known, but no class has the priority.
     let text = refused(
         "foreign.pcap",
         &bytes,

@@ -20,7 +20,7 @@ fn a_scenario_is_written_with_what_is_advised_and_all_else_as_it_was() {
     let out = text_of(&guard.path().join("applied.toml"));
     let path = text_of(&path);
     let applied = run(&[path.as_str(), "--apply", &out]);
-    // Of the file that is there: it loses frames.
+    // The status is that of the existing file, which loses frames.
     assert_eq!(applied.code, Some(1), "{}", applied.stderr);
     assert!(applied.stderr.contains("has what was advised"));
     let written = std::fs::read_to_string(&out).unwrap();
@@ -60,7 +60,7 @@ fn a_picture_has_every_group_of_buffers_and_its_thresholds() {
     ] {
         assert!(picture.contains(text), "{text}");
     }
-    // A configuration also has a picture: each port at its worst.
+    // A configuration also has a picture: each port in its worst case.
     let config = r#"
 name = "leaf1"
 [[class]]
@@ -94,7 +94,7 @@ rate = "10Gbit"
     assert!(picture.contains("lossless of leaf1:a and 2 alike"));
 }
 
-/// Each threshold of a class in a pool: the advice makes a valid file.
+/// For each threshold of a class in a pool, the advice results in a valid file.
 #[test]
 fn advice_for_a_class_with_a_pool_is_legal() {
     let config = |pool: &str, class: &str| {
@@ -165,7 +165,7 @@ fn advice_for_a_class_with_a_pool_is_legal() {
 
 /// All results of a plan are in the table and in the JSON.
 #[test]
-fn delays_first_pauses_and_ecn_are_told_in_both_forms() {
+fn delays_first_pauses_and_ecn_are_printed_in_both_forms() {
     let file = text_of(&scenario("incast.toml"));
     let table = run(&[&file]).stdout;
     for heading in [
@@ -187,18 +187,18 @@ fn delays_first_pauses_and_ecn_are_told_in_both_forms() {
             .as_f64()
             .unwrap_or_else(|| panic!("{value} of {json:#}"))
     };
-    // xoff before the pause, K_max before both, and marks that are told in time.
+    // xoff before the pause, K_max before both, and notification in time.
     let xoff = number(&buffer["xoff_at_us"]);
     assert!(xoff < number(&buffer["pauses"]["first_us"]));
     assert_eq!(number(&queue["ecn"]["xoff_at_us"]), xoff);
     assert!(number(&queue["ecn"]["told_at_us"]) < xoff);
     assert_eq!(queue["ecn"]["verdict"], "before");
-    // A frame that comes when 31 buffers are full waits for all of them: peak / C.
+    // A frame that arrives when 31 buffers are full waits for all of them: peak / C.
     let peak = number(&queue["peak_bytes"]) / 1536.0 * 1524.0 * 8.0 / 1e5;
     let delay = number(&queue["delay_us"]);
     assert!((delay / peak - 1.0).abs() < 1e-3, "{delay} µs for {peak}");
 
-    // Flows with rates that fit have the closed form: one frame of each of two flows, at the port's rate.
+    // Flows whose rates fit have the closed form: one frame of each of two flows, at the port's rate.
     let overrides = ["flow.c=", "flow.a.rate=4Mbit", "flow.b.rate=4Mbit"];
     let mut words = vec!["--json".to_owned(), text_of(&scenario("burst.toml"))];
     words.extend(

@@ -1,4 +1,4 @@
-//! Completions and manual pages, and the name that `switchctl plan` gives the program.
+//! Completions and manual pages, and the program name set by `switchctl plan`.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn completions_and_manual_pages_are_of_every_command() {
 }
 
 #[test]
-fn usage_and_errors_say_what_was_typed() {
+fn usage_and_errors_repeat_what_was_typed() {
     for (called, usage, error) in [
         (
             "switchctl plan",
@@ -65,7 +65,7 @@ fn usage_and_errors_say_what_was_typed() {
     }
 }
 
-/// Before a command and behind it.
+/// Before a command and after it.
 #[test]
 fn json_is_for_every_command() {
     let directory = tempfile::tempdir().unwrap();

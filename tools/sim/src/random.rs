@@ -1,34 +1,34 @@
-//! Randomness by seed: the same on any machine and in any version.
+//! Random numbers from a seed, the same on any machine and in any version.
 
 use weir_core::random::SplitMix64;
 
-/// Draws from the core's generator.
+/// Random numbers from the core's generator.
 #[derive(Clone, Debug)]
 pub struct Random(SplitMix64);
 
 impl Random {
-    /// A stream of its own for each `seed`.
+    /// Creates a separate stream for each `seed`.
     pub const fn new(seed: u64) -> Self {
         Self(SplitMix64::new(seed))
     }
 
-    /// Returns a stream that `purpose` distinguishes from other streams of the same seed.
+    /// Returns a stream for `purpose`, distinct from others with the same seed.
     pub fn for_purpose(seed: u64, purpose: u64) -> Self {
         let mut seeds = Self::new(seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95));
         Self::new(seeds.next_u64())
     }
 
-    /// 64 bits.
+    /// Returns 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number below `bound`; zero for a bound of zero. The bias is below bound ÷ 2⁶⁴.
+    /// Returns a number below `bound`; zero for a bound of zero. The bias is below bound ÷ 2⁶⁴.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below((high - low).saturating_add(1))
     }
@@ -38,7 +38,7 @@ impl Random {
         parts_per_million > 0 && self.below(1_000_000) < u64::from(parts_per_million)
     }
 
-    /// Puts `items` in random order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_what_they_say() {
+    fn chances_match_their_probabilities() {
         let mut random = Random::new(1);
         let hits = (0..100_000).filter(|_| random.happens(250_000)).count();
         assert!((24_000..26_000).contains(&hits), "{hits}");

@@ -1,13 +1,13 @@
-//! What happens next, and where: events of one place after the other, a short window of time at a time.
+//! Event queue by place and time: handles the events of one place after another, in short windows of time.
 //!
-//! What happens at one switch or host reaches another one no sooner than by the shortest line. Within a window
-//! that is no longer (the lookahead of conservative parallel simulation: Chandy and Misra, IEEE TSE 1979; in
-//! windows: Lubachevsky, CACM 1989) each place can therefore handle all its events before the next place
-//! does: its state is fetched into the cache once for a window, not once for an event.
+//! An event at one switch or host affects others no sooner than after the shortest line's delay. In a window that is no
+//! longer (the lookahead of conservative parallel simulation: Chandy and Misra, IEEE TSE 1979; in windows: Lubachevsky, CACM
+//! 1989) each place can therefore handle all its events before the next place does: its state is fetched into the cache once
+//! per window, not once per event.
 //!
-//! At each place events happen in the order of (moment, moment at which they were pushed, place that pushed them,
-//! order of pushing). That order is the same whatever the windows are: a run depends on nothing but what was
-//! pushed, not on the lookahead, nor on where the caller stops between.
+//! At each place, events are sorted by (time, time of pushing, place that pushed them, order of pushing). That order does
+//! not depend on the windows: a run depends only on what was pushed, not on the lookahead, nor on where the caller stops in
+//! between.
 
 mod far;
 mod moments;
@@ -22,63 +22,63 @@ use far::Far;
 use moments::Moments;
 use wheel::Wheel;
 
-/// No window is longer, in nanoseconds.
+/// Maximum length of a window in nanoseconds.
 const WINDOW_MAX: u64 = wheel::SLOT_COUNT as u64;
 
-/// The source of what the first place pushes.
+/// Source of events pushed by the first place.
 const FIRST_PLACE: u32 = 1 << 31;
 
 /// The turn before that of the first place.
 const NO_TURN_YET: usize = usize::MAX;
 
-/// Windows after the present one whose events are looked at in each turn; later ones lie apart, sorted.
+/// Number of windows after the current one whose events are examined in each turn; later events are kept apart, sorted.
 const NEAR_WINDOWS: u64 = 4;
 
-/// An event and what its order at its place goes by.
+/// An event with its sort key at its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<T> {
     pub(crate) at: u64,
     pushed_at: u64,
-    /// From [`FIRST_PLACE`] on: a place. Below: no place, but a step of what concerns all of them.
+    /// From [`FIRST_PLACE`] on: a place. Below: a step of an event that concerns all places.
     source: u32,
     pub(crate) event: T,
 }
 
-/// What waits at one place.
+/// Pending events of one place.
 #[derive(Debug)]
 struct Waiting<T> {
-    /// In the order of pushing.
+    /// In order of pushing.
     near: Vec<Entry<T>>,
     far: Far<T>,
 }
 
-/// Events by place and time; in a part of a network those of its places.
+/// Events by place and time; in a part of a network only those of its places.
 #[derive(Debug)]
 pub struct Schedule<T> {
     places: Table<Waiting<T>>,
-    /// By position in `places`: the first event that waits.
+    /// By position in `places`: time of the first pending event.
     next: Moments,
-    /// Events that concern all places, by moment and order of pushing. All that is earlier happens before.
+    /// Events that concern all places, by time and order of pushing. All earlier events come first.
     everywhere: BTreeMap<(u64, u64), T>,
     pushed_everywhere: u64,
-    /// The step of what concerns all places: what is pushed in a later one comes later.
+    /// Step of an event that concerns all places: events pushed in a later step come later.
     step: u32,
     lookahead: u64,
-    /// First moment after the window; zero while there is none.
+    /// First moment after the window; zero without a window.
     window_end: u64,
-    /// The position of the place whose turn it is; beyond the last one while it is nobody's.
+    /// Position of the place that has its turn; past the end if none has.
     turn: usize,
-    /// Nothing of the turn has been asked for yet.
+    /// Nothing of the turn has been requested yet.
     turn_is_new: bool,
-    /// What happens at that place in the window.
+    /// Events of that place in the window.
     wheel: Wheel<T>,
-    /// The moment of the event that was taken last.
+    /// Time of the event that was taken last.
     now: u64,
 }
 
 impl<T: Copy> Schedule<T> {
-    /// Nothing yet, at the epoch. An event at one place that makes another one happen elsewhere does so
-    /// `lookahead` later at least.
+    /// Creates an empty schedule at the epoch. An event at one place may cause events elsewhere only `lookahead` later or
+    /// more.
     pub fn new(place_count: usize, lookahead: Duration) -> Self {
         let waiting = || Waiting {
             near: Vec::new(),
@@ -99,11 +99,11 @@ impl<T: Copy> Schedule<T> {
         }
     }
 
-    /// `event` happens at `at` at the place of this index; at once when that is past. O(1).
+    /// Pushes `event` for time `at` at the place with this index; at once if that is past. O(1).
     ///
     /// # Panics
     ///
-    /// When another place's turn makes it happen sooner than the lookahead allows.
+    /// If another place's turn pushes it sooner than the lookahead permits.
     #[inline(always)]
     pub fn push(&mut self, place: u32, at: Instant, event: T) {
         let entry = self.entry(at, event);
@@ -116,11 +116,11 @@ impl<T: Copy> Schedule<T> {
         self.add(position, entry);
     }
 
-    /// What is to be [taken in](Self::take_in) where its place is.
+    /// Returns an entry to be [taken in](Self::take_in) by another part.
     ///
     /// # Panics
     ///
-    /// When it happens sooner than the lookahead allows.
+    /// If it is due sooner than the lookahead permits.
     pub(crate) fn entry_elsewhere(&self, at: Instant, event: T) -> Entry<T> {
         let entry = self.entry(at, event);
         assert!(
@@ -130,7 +130,7 @@ impl<T: Copy> Schedule<T> {
         entry
     }
 
-    /// What the place of another part makes happen here, between two windows.
+    /// Adds an entry from another part, between two windows.
     pub(crate) fn take_in(&mut self, place: u32, entry: Entry<T>) {
         self.add(self.places.position(place as usize), entry);
     }
@@ -162,11 +162,11 @@ impl<T: Copy> Schedule<T> {
         }
     }
 
-    /// `event` concerns all places: at each of them it comes before what else happens at that moment.
+    /// Pushes `event` for all places: at each it precedes other events of the same time.
     ///
     /// # Panics
     ///
-    /// When a place pushes it into the present window.
+    /// If a place pushes it into the current window.
     pub fn push_everywhere(&mut self, at: Instant, event: T) {
         let at = at.as_nanos().max(self.now);
         assert!(at >= self.window_end, "an event overtakes the lookahead");
@@ -174,8 +174,8 @@ impl<T: Copy> Schedule<T> {
         self.pushed_everywhere += 1;
     }
 
-    /// Takes the next event, if it is due at `limit` or before, and gives its moment; a limit is never below the one before.
-    /// Moments go back when the turn passes to another place, by less than the lookahead. The event is [taken](Self::taken).
+    /// Takes the next event, if it is due at `limit` or before, and returns its time; limits never decrease. When the turn
+    /// passes to another place, time goes back by less than the lookahead. The event is [taken](Self::taken).
     #[inline]
     pub fn pop_until(&mut self, limit: Instant) -> Option<Instant> {
         loop {
@@ -196,18 +196,18 @@ impl<T: Copy> Schedule<T> {
         }
     }
 
-    /// The event that was taken last. It is lent and not given with its moment: within an `Option` it would be taken apart
-    /// and put together again, and the processor waits where what was written in parts is read as a whole.
+    /// The event that was taken last. It is lent, not returned with its time: inside an `Option` it would be split and
+    /// reassembled, and the processor stalls when bytes written separately are read as a whole.
     ///
     /// # Panics
     ///
-    /// When none has been taken yet.
+    /// If none has been taken yet.
     #[inline]
     pub fn taken(&self) -> &T {
         self.wheel.taken()
     }
 
-    /// Takes the next event of the window; `None`: the window is over.
+    /// Takes the next event of the window; `None` at its end.
     #[inline]
     pub(crate) fn pop_in_window(&mut self) -> Option<Instant> {
         loop {
@@ -221,7 +221,7 @@ impl<T: Copy> Schedule<T> {
         }
     }
 
-    /// The next place with something to do in the window has its turn; false when there is none.
+    /// Gives the turn to the next place with events in the window; false if there is none.
     fn pass_turn(&mut self) -> bool {
         let end = self.window_end;
         let before = (self.turn != NO_TURN_YET).then_some(self.turn);
@@ -238,7 +238,7 @@ impl<T: Copy> Schedule<T> {
         true
     }
 
-    /// The place that has its turn, once for each turn.
+    /// Returns the place that has its turn, once for each turn.
     #[inline]
     pub(crate) fn new_turn(&mut self) -> Option<u32> {
         if !std::mem::take(&mut self.turn_is_new) {
@@ -247,23 +247,23 @@ impl<T: Copy> Schedule<T> {
         Some(self.places.index_at(self.turn))
     }
 
-    /// What happens at the place that has its turn, as far as it is known.
+    /// Returns the known events of the place that has its turn.
     pub(crate) fn of_turn(&self) -> impl Iterator<Item = &T> {
         self.wheel.events()
     }
 
-    /// The moment of the first event that waits at a place, while no window is open. O(places / 64).
+    /// Returns the time of the first pending event at a place, while no window is open. O(places / 64).
     pub(crate) fn first(&self) -> u64 {
         self.next.first()
     }
 
-    /// The moment of the first event that concerns all places.
+    /// Returns the time of the first event that concerns all places.
     pub(crate) fn first_everywhere(&self) -> u64 {
         let first = self.everywhere.first_key_value();
         first.map_or(u64::MAX, |((at, _), _)| *at)
     }
 
-    /// Opens the window from `start` on, the moment of the first event of all places, and before
+    /// Opens the window from `start` on, the time of the first event of all places, and before
     /// [`first_everywhere`](Self::first_everywhere).
     pub(crate) fn open_window(&mut self, start: u64, limit: Instant) {
         self.window_end = (start + self.lookahead)
@@ -273,7 +273,7 @@ impl<T: Copy> Schedule<T> {
         self.turn = NO_TURN_YET;
     }
 
-    /// Takes the first event that concerns all places: the next one of all.
+    /// Takes the first event that concerns all places, which must be the next of all.
     pub(crate) fn pop_everywhere(&mut self) -> Option<Instant> {
         let ((at, _), event) = self.everywhere.pop_first()?;
         self.now = at;
@@ -283,13 +283,13 @@ impl<T: Copy> Schedule<T> {
         Some(at)
     }
 
-    /// What concerns all places goes on with another place, so that what it pushes there comes behind what was pushed
-    /// before, whichever part pushes it.
+    /// Begins the step of the next place in an event that concerns all places: pushes there come after earlier ones,
+    /// whichever part makes them.
     pub(crate) fn begin_step(&mut self) {
         self.step += 1;
     }
 
-    /// Changes everything that waits at places, while no window is open.
+    /// Changes all pending events at places, while no window is open.
     pub(crate) fn change_events(&mut self, mut change: impl FnMut(&mut T)) {
         for place in self.places.iter_mut() {
             for entry in &mut place.near {
@@ -299,7 +299,7 @@ impl<T: Copy> Schedule<T> {
         }
     }
 
-    /// Parts of a schedule of which no window is open, each with the places that `owner` gives it.
+    /// Splits a schedule without an open window by place, as given by `owner`.
     pub(crate) fn split(self, count: usize, owner: impl Fn(usize) -> usize) -> Vec<Self> {
         debug_assert!(self.window_end == 0, "a window is handled by one thread");
         let parts = self
@@ -323,7 +323,6 @@ impl<T: Copy> Schedule<T> {
         parts.into_iter().map(part).collect()
     }
 
-    /// The whole schedule again.
     pub(crate) fn join(parts: Vec<Self>, owner: impl Fn(usize) -> usize) -> Self {
         let mut whole = Self::new(0, Duration::ZERO);
         let mut places = Vec::with_capacity(parts.len());
@@ -348,7 +347,7 @@ impl<T: Copy> Waiting<T> {
         near.map_or(self.far.first(), |near| near.min(self.far.first()))
     }
 
-    /// Puts what is due before `end` on the wheel; gives the moment of the first event after that.
+    /// Puts events before `end` on the wheel; returns the time of the first later event.
     fn take(&mut self, end: u64, lookahead: u64, wheel: &mut Wheel<T>) -> u64 {
         if self.far.first() < end + lookahead {
             self.bring_near(end + NEAR_WINDOWS * lookahead);

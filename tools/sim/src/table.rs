@@ -1,17 +1,17 @@
-//! Things of one kind by their index in the plan: all of them, or those that one thread works on.
+//! Entries by index in the plan: all of them, or those of one thread.
 
 use std::ops::{Index, IndexMut};
 
-/// Marks indexes that a part does not have.
+/// Position of an index that a part does not have.
 const ELSEWHERE: u32 = u32::MAX;
 
 /// A whole table, or a part of one, with the same indexes.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<T>,
-    /// Of a part: the index of each entry, rising. Empty in a whole table.
+    /// In a part: index of each entry, ascending. Empty in a whole table.
     indexes: Vec<u32>,
-    /// Of a part, by index: the position of its entry. Empty in a whole table.
+    /// In a part: position of the entry by index. Empty in a whole table.
     positions: Vec<u32>,
 }
 
@@ -57,8 +57,7 @@ impl<T> Table<T> {
         self.entries.get_mut(position)
     }
 
-    /// Returns the position of the entry of `index` in [`as_slice`](Self::as_slice); beyond its end
-    /// when it is elsewhere.
+    /// Returns the position of the entry of `index` in [`as_slice`](Self::as_slice); past its end if it is elsewhere.
     #[inline]
     pub(crate) fn position(&self, index: usize) -> usize {
         if self.positions.is_empty() {
@@ -83,8 +82,8 @@ impl<T> Table<T> {
         &mut self.entries[position]
     }
 
-    /// Splits a whole table into `count` parts: `owner` names that of each index, and `copy`
-    /// another one that gets a copy.
+    /// Splits a whole table into `count` parts: `owner` returns that of each index, and `copy` another part that gets a
+    /// copy.
     pub(crate) fn split(
         self,
         count: usize,
@@ -107,8 +106,8 @@ impl<T> Table<T> {
         parts
     }
 
-    /// Joins the whole table again. Of an entry and its copy `is_copy` identifies the copy by its
-    /// part, and `merge` takes the copy's newer values.
+    /// Joins the parts. Of an entry and its copy `is_copy` identifies the copy by its part, and `merge` takes the copy's
+    /// newer values.
     pub(crate) fn join(
         parts: Vec<Self>,
         owner: impl Fn(usize, &T) -> usize,

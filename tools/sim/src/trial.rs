@@ -1,4 +1,4 @@
-//! Deliveries to every flow of a network while traffic ran, and the rest afterwards.
+//! Deliveries to every flow of a network during traffic, and losses.
 
 use weir_core::counters::DropReason;
 use weir_core::{Duration, Instant};
@@ -11,22 +11,22 @@ use crate::network::{Imbalance, Network, PlanError};
 pub struct Trial {
     /// By flow, until traffic ended.
     pub flows: Vec<Share>,
-    /// Frames that hosts sent.
+    /// Frames sent by hosts.
     pub sent: u64,
-    /// Frames that were lost, for any reason.
+    /// Frames lost for any reason.
     pub lost: u64,
-    /// Those of them that buffers without room dropped.
+    /// Those dropped by full buffers.
     pub lost_for_room: u64,
-    /// Those of them that were on a line that went down.
+    /// Those on a line that went down.
     pub lost_on_lines: u64,
-    /// Those of them that would have had to leave a switch by the port they came in by, or came to a switch that had no
-    /// route for them: routes change one after another.
+    /// Those that would have left a switch by their ingress port, or reached one without a route: switches change routes one
+    /// after another.
     pub lost_for_turns: u64,
-    /// Frames that arrived after one that was sent later.
+    /// Frames that arrived after a later one.
     pub reordered: u64,
-    /// Frames still inside at the end. After a drain: for good.
+    /// Frames still inside at the end; after a drain, for good.
     pub inside: u64,
-    /// Crossings of a line by a frame.
+    /// Frames times lines crossed.
     pub frame_hops: u64,
 }
 
@@ -37,25 +37,25 @@ pub struct Share {
     pub bytes: u64,
     /// Bytes that arrived in the last third.
     pub bytes_last_third: u64,
-    /// Longest time without an arrival, from its start on, to the end of traffic.
+    /// Longest time without an arrival, from its start to the end of traffic.
     pub longest_wait: Duration,
 }
 
-/// Why a network has no outcome: errors of this program.
+/// Reason for which a network has no outcome: an error of this program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrialError {
     /// A switch refused its configuration.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A frame went astray.
+    /// A frame is unaccounted for.
     #[error(transparent)]
     Imbalance(#[from] Imbalance),
 }
 
 const CHECKS: u64 = 10;
 
-/// Runs `plan`, whose traffic ends after `arrivals`. With `standstill` it then runs on without traffic, until the network
-/// is empty or nothing has moved for so long, and for `drain_max` at most.
+/// Runs `plan`, whose traffic ends after `arrivals`. With a drain it then continues without traffic until the network is
+/// empty, nothing has moved for `standstill`, or `longest` has passed.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub fn run(
     plan.sample_interval = None;
     plan.log_capacity = 0;
     for switch in &mut plan.switches {
-        // No route is added and no flow is pinned: room for it would only cost time.
+        // No route is added and no flow is pinned, so room for them would only cost time.
         let ecmp = &mut switch.config.ecmp;
         ecmp.spare_routes = ecmp.spare_routes.min(64);
         ecmp.spare_buckets = ecmp.spare_buckets.min(4096);
@@ -95,12 +95,12 @@ pub fn run(
     Ok(outcome(&network, flows))
 }
 
-/// Way to empty a network.
+/// Limits of draining a network.
 #[derive(Clone, Copy, Debug)]
 pub struct Drain {
-    /// When nothing has moved for so long, nothing will.
+    /// If nothing has moved for this time, nothing will.
     pub standstill: Duration,
-    /// It may take so long.
+    /// Maximum duration.
     pub longest: Duration,
 }
 
@@ -125,7 +125,7 @@ fn outcome(network: &Network, flows: Vec<Share>) -> Trial {
 }
 
 impl Trial {
-    /// Of all flows, the longest.
+    /// Longest wait of all flows.
     pub fn longest_wait(&self) -> Duration {
         let waits = self.flows.iter().map(|flow| flow.longest_wait);
         waits.max().unwrap_or(Duration::ZERO)
@@ -136,20 +136,20 @@ impl Trial {
         self.flows.iter().map(|flow| flow.bytes).sum()
     }
 
-    /// Flows of which nothing arrived in the last third.
+    /// Number of flows without an arrival in the last third.
     pub fn starved(&self) -> usize {
         let starved = self.flows.iter().filter(|flow| flow.bytes_last_third == 0);
         starved.count()
     }
 
-    /// See [`jain`], of what the flows got.
+    /// Jain's index of the flows' bytes, see [`jain`].
     pub fn jain(&self) -> f64 {
         jain(self.flows.iter().map(|flow| flow.bytes as f64))
     }
 }
 
-/// Jain's index, (Σx)² ⁄ (n·Σx²): 1 when all get the same, 1 ⁄ n when one gets all (Jain, Chiu, Hawe: A Quantitative
-/// Measure of Fairness and Discrimination, 1984). 1 for no shares at all.
+/// Jain's index, (Σx)² ⁄ (n·Σx²): 1 if all get the same, 1 ⁄ n if one gets all (Jain, Chiu, Hawe: A Quantitative Measure of
+/// Fairness and Discrimination, 1984). 1 without shares.
 pub fn jain(shares: impl Iterator<Item = f64>) -> f64 {
     let (mut count, mut sum, mut squares) = (0u32, 0.0, 0.0);
     for share in shares {

@@ -1,5 +1,4 @@
-//! Spreading of traffic over equal paths: one hash for all, a seed for each switch, frames and
-//! flowlets.
+//! Spreading of traffic over equal paths: the same hash everywhere, a seed for each switch, frames and flowlets.
 
 use std::path::{Path, PathBuf};
 
@@ -21,9 +20,10 @@ fn simulate(changes: &[&str]) -> RunResult {
     run(&parse(changes).unwrap(), Options::default()).unwrap()
 }
 
-/// Returns the lines from the second tier to the third that ever carried a frame, of 128.
+/// Returns the number of lines from the second tier to the third, of 128, that ever carried a frame.
 fn lines_used(result: &RunResult) -> usize {
-    // A core switch has ports to second-tier switches alone, one for each pod, and is the only one that has no other.
+    // A core switch only has ports to second-tier switches, one for each pod, and is the only kind of switch with this
+    // property.
     let scenario = parse(&[]).unwrap();
     let is_core = |name: &str| {
         let switch = scenario.switches.iter().position(|switch| switch == name);
@@ -47,7 +47,7 @@ fn lines_used(result: &RunResult) -> usize {
     used.count()
 }
 
-/// Returns the bits per second that had arrived when traffic ended.
+/// Returns the rate of arrivals until traffic ended in bit/s.
 fn delivered(result: &RunResult) -> f64 {
     result.flows.iter().map(|flow| flow.bits_per_second).sum()
 }
@@ -60,7 +60,7 @@ fn reordered(result: &RunResult) -> u64 {
 fn one_hash_for_all_leaves_three_quarters_of_the_second_tier_unused() {
     let alike = simulate(&[]);
     let seeded = simulate(&["routing.hash=per-switch"]);
-    // A switch of the second tier gets only flows whose hash picked it, and picks by the same hash again.
+    // A second-tier switch only gets flows whose hash picked it, and picks by the same hash again.
     assert!(lines_used(&alike) <= 32, "{}", lines_used(&alike));
     assert!(lines_used(&seeded) >= 60, "{}", lines_used(&seeded));
     assert!(delivered(&seeded) > delivered(&alike) * 1.5);
@@ -83,7 +83,7 @@ fn frames_that_spread_use_every_line_and_arrive_in_another_order() {
 
 #[test]
 fn flowlets_take_another_way_after_a_pause_and_stay_in_order() {
-    // Eight frames, then nothing for longer than any way takes.
+    // Eight frames, then a gap longer than any path takes.
     let bursts = ["duration=120us", "traffic.0.on=1us", "traffic.0.off=19us"];
     let with = |more: &[&str]| simulate(&[&bursts[..], more].concat());
     let flows = with(&["routing.hash=per-switch"]);
@@ -99,7 +99,7 @@ fn flowlets_take_another_way_after_a_pause_and_stay_in_order() {
         lines_used(&flows)
     );
     assert_eq!(reordered(&flowlets), 0);
-    // No pause is that long: all frames of a flow go one way.
+    // No gap is that long: all frames of a flow use one path.
     let long = with(&[
         "routing.hash=per-switch",
         "routing.spread=flowlet",

@@ -1,5 +1,5 @@
-//! Structured buffer pools and virtual channels: priorities that change at links, with pauses sent
-//! in the classes behind the link and obeyed in those before it.
+//! Structured buffer pools and virtual channels: priorities change at links; pauses are sent in the classes after a link and
+//! obeyed in those before it.
 
 use std::path::Path;
 
@@ -83,7 +83,7 @@ fn counted(overrides: &[&str]) -> Vec<Port> {
     counted
 }
 
-/// Each switch of the ring has its two links first, then its hosts.
+/// Each switch of the ring has first its two links, then its hosts.
 #[test]
 fn frames_are_charged_and_paused_in_the_class_of_their_link() {
     for Port {
@@ -104,8 +104,7 @@ fn frames_are_charged_and_paused_in_the_class_of_their_link() {
     }
 }
 
-/// s1 → s2 is slower than the traffic for it over s4 → s1, so that s1 pauses d and e behind that
-/// link, in the class after theirs.
+/// s1 → s2 is slower than the traffic for it over s4 → s1, so s1 pauses d and e behind that link, in the class after theirs.
 #[test]
 fn pauses_in_the_class_behind_a_link_hold_the_class_before_it() {
     for overrides in [&POOLS[..], &CHANNELS] {
@@ -129,7 +128,7 @@ fn pauses_in_the_class_behind_a_link_hold_the_class_before_it() {
             .filter(|flow| ["a", "d", "e"].contains(&flow.name.as_str()))
             .map(|flow| flow.bits_per_second_last_third)
             .sum();
-        // All of it, less what frames cost on the line.
+        // All of it, minus the overhead of frames on the line.
         assert!(
             (38e6..40e6).contains(&over_the_slow_link),
             "{over_the_slow_link}"
@@ -150,8 +149,7 @@ fn the_order_of_a_class_is_that_of_its_list() {
             frames(renamed(&a.by_priority)),
             frames(listed(&b.by_priority)),
         );
-        // Scans over priorities go by number, so turns among ports at one moment may differ; how much goes where
-        // does not.
+        // Scans over priorities go by number, so the order of ports at one moment may differ; the amounts do not.
         for (a, b) in a.into_iter().zip(b) {
             assert_eq!(a == 0, b == 0, "switch {switch} port {port}");
             assert!(

@@ -1,5 +1,5 @@
-//! Headroom by the length of cables, in virtual time: with what follows from them nothing is lost, and it is used up to the
-//! frame; with 60 % less something is lost.
+//! Headroom by cable length in virtual time: with the derived headroom nothing is lost, and it is used up to a frame; with
+//! 60 % less something is lost.
 
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,7 @@ fn link(rate: &str, cable: &str, duration: &str) -> Vec<String> {
     ]
 }
 
-/// Rates and lengths from a rack to a city, and the sending time of hosts: until buffers were full.
+/// Rates, lengths from a rack to a city, and sending times of hosts, long enough to fill buffers.
 const LINES: [(&str, &str, &str); 7] = [
     ("1Gbit", "5m", "2ms"),
     ("1Gbit", "10km", "2ms"),
@@ -80,7 +80,7 @@ fn what_follows_from_a_cable_is_enough_and_no_more_than_that() {
         assert_eq!(seen.lost, 0, "{rate}, {cable}");
         let (used, headroom) = (seen.used.get(), seen.headroom.get());
         println!("{rate}, {cable}: {used} of {headroom} used");
-        // The egress drains a quarter of what comes meanwhile, and not every pause waits for a frame of our own.
+        // The egress drains a quarter of what arrives meanwhile, and not every pause waits for a frame of our own.
         assert!(
             used * 100 >= headroom * 60,
             "{rate}, {cable}: {used} of {headroom}"

@@ -25,7 +25,7 @@ fn ten_milliseconds_have_the_shape_of_figure_7() {
         assert_eq!((trace.dropped, trace.reordered), (0, 0));
         assert_eq!(trace.backlog.len(), 10_000);
     }
-    // PFC: a plateau of around 30 MB, and arrivals that come and go together.
+    // PFC: a plateau of around 30 MB, and arrivals that rise and fall together.
     let plateau = &pfc.backlog[1000..];
     assert_between(28.0, megabytes(*plateau.iter().min().unwrap()), 30.0);
     assert_between(29.0, megabytes(*plateau.iter().max().unwrap()), 31.0);
@@ -35,7 +35,7 @@ fn ten_milliseconds_have_the_shape_of_figure_7() {
     let (peak, at) = without.peak();
     assert_between(50.0, megabytes(peak), 56.0);
     assert_between(550.0, at as f64, 850.0);
-    // With both: like PFC until about 0.8 ms, then down at link rate, which takes until after 3 ms.
+    // With both: like PFC until about 0.8 ms, then down at link rate until after 3 ms.
     let until = both.at_plateau_until().unwrap();
     assert_between(700.0, until as f64, 900.0);
     let cleared = both.cleared().unwrap();
@@ -53,7 +53,7 @@ fn ten_milliseconds_have_the_shape_of_figure_7() {
 #[test]
 fn the_first_microseconds_have_the_shape_of_figure_8() {
     let [pfc, both, without] = traces(Setting::NEAREST, Figure::Eight.duration());
-    // All lines but for preambles and gaps.
+    // All lines without preambles and gaps.
     let all = 31.0 * pfc.capacity_bps;
     assert_between(
         0.99,
@@ -67,12 +67,12 @@ fn the_first_microseconds_have_the_shape_of_figure_8() {
     let interval = without.cut_interval.unwrap();
     assert_between(50.0, interval.as_nanos() as f64 / 1e3, 53.0);
     assert_eq!(*without.cuts.last().unwrap(), [8, 8]);
-    // Steps that are proportional to the rate.
+    // Steps proportional to the rate.
     let step = |from: usize| without.arrival_bps[from..from + 30].iter().sum::<f64>() / 30.0;
     for (before, after) in [(20, 75), (75, 125)] {
         assert_between(0.72, step(after) / step(before), 0.78);
     }
-    // After eight cuts there still comes more than the link takes: the backlog grows.
+    // After eight cuts arrivals still exceed the link rate: the backlog grows.
     let load = without.arrival_bps[350..].iter().sum::<f64>() / 50.0 / without.capacity_bps;
     assert_between(2.0, load, 5.0);
     assert!(without
@@ -81,7 +81,7 @@ fn the_first_microseconds_have_the_shape_of_figure_8() {
         .step_by(50)
         .skip(1)
         .all(|part| part[49] > part[0]));
-    // Like without PFC until that sets in, at about 0.13 ms.
+    // Like without PFC until it takes effect, at about 0.13 ms.
     let pause = both.first_pause.unwrap().as_nanos() as usize / 1000;
     assert_between(110.0, pause as f64, 140.0);
     assert_eq!(both.backlog[..pause - 1], without.backlog[..pause - 1]);
@@ -105,7 +105,7 @@ fn the_textbook_alpha_never_needs_pfc_and_marks_on_arrival_come_late() {
         ..Setting::NEAREST
     };
     let [_, _, without] = traces(on_arrival, Duration::from_micros(100));
-    // 200 kB wait before the first frame that is marked for certain.
+    // 200 kB are queued before the first frame that is certainly marked.
     let [first, last] = without.first_cut.unwrap();
     assert!(first > Duration::from_micros(10) && last < Duration::from_micros(30));
 }

@@ -1,4 +1,4 @@
-//! The shapes of the CLCM paper's figures, and the laws by which their times follow from the parameters.
+//! Shapes of the CLCM paper's figures, and the dependence of times on parameters.
 
 use std::sync::OnceLock;
 
@@ -43,10 +43,10 @@ fn figure_5_locks_elects_one_master_reroutes_and_moves_again() {
     assert_eq!(breaker.seen.standstills.len(), 1);
     for flow in &result.flows {
         assert_eq!(flow.lost, 0, "{flow:?}");
-        // Five flows on four links of 40 Gbit/s and their way back: none gets less than a quarter of a link.
+        // Five flows on four links of 40 Gbit/s and the reverse path: each gets at least a quarter of a link.
         assert!(flow.bits_per_second_last_third > 10e9, "{flow:?}");
     }
-    // The paper's time line, on parameters that it does not state.
+    // The paper's timeline, with parameters that it does not state.
     let micros = |time: Option<Duration>| time.unwrap().as_nanos() / 1000;
     assert!((70..90).contains(&micros(breaker.time_to_lock())));
     assert!((35..50).contains(&micros(breaker.time_to_reroute())));
@@ -59,7 +59,7 @@ fn buffers_fill_to_the_threshold_and_the_masters_empty_again() {
     let locked = breaker.time_to_lock().unwrap().as_nanos() / breaker.seen.interval.as_nanos();
     for series in &breaker.seen.occupancy {
         let held = series.values[locked as usize + 1];
-        // Between X_on and what a pause lets in beyond X_off.
+        // Between X_on and what arrives beyond X_off until a pause takes effect.
         assert!(
             held >= xoff / 8 * 7 && held <= xoff + 8 * 1536,
             "{}: {held}",
@@ -187,7 +187,7 @@ fn reproductions_are_the_same_byte_for_byte() {
     same(figure7().reproduction(), clcm_fig7::reproduce().unwrap());
 }
 
-/// Short runs: the watchdog acts when traffic is over.
+/// Short runs: the watchdog acts after the traffic.
 #[test]
 fn each_baseline_does_what_it_is_known_for() {
     let lines = baselines::lines(Duration::from_millis(30)).unwrap();

@@ -1,4 +1,4 @@
-//! `weir-sim` as people call it.
+//! Command line of `weir-sim`.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A reader who has gone, and a full disk behind standard output.
+/// A closed pipe, and a full disk behind standard output.
 #[test]
 fn what_standard_output_does_not_take_costs_no_file() {
     let scratch = Scratch::new("closed");
@@ -138,7 +138,7 @@ fn an_expectation_that_fails_is_status_1_with_the_command_that_replays_it() {
 }
 
 #[test]
-fn whoever_cannot_watch_is_told_what_to_do_instead() {
+fn without_a_terminal_watching_is_refused_with_an_alternative() {
     let output = weir_sim(&["run", "scenarios/ring4.toml", "--watch"]);
     assert_eq!(output.status.code(), Some(3));
     let said = "--watch draws on a terminal, and standard error is none; --html FILE writes a page";

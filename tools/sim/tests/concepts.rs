@@ -1,4 +1,4 @@
-//! The pictures of the book's concepts are what the simulator draws today, and show what the pages say.
+//! The committed pictures of the book's concepts are reproduced, and support the book's statements.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! Properties of the transports that the papers state, in networks: queues, delays, shares, and
-//! recovery of every loss.
+//! Properties of the transports stated in their papers, in networks: queues, delays, shares, and recovery of every loss.
 
 use std::path::Path;
 
@@ -77,7 +76,7 @@ fn at(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// Runs until `micros`, checking the accounts all the way.
+/// Runs until `micros`, checking the accounts regularly.
 fn go_on(network: &mut Network, micros: u64) {
     let begin = network.now().saturating_since(Instant::ZERO).as_nanos() / 1000;
     for step in (begin..micros).step_by(50) {
@@ -92,7 +91,7 @@ fn network(scenario: &Scenario, micros: u64) -> Network {
     network
 }
 
-/// Returns the bytes that wait at the first switch in `priority`.
+/// Returns the bytes queued at the first switch in `priority`.
 fn waiting(network: &Network, priority: Priority) -> u64 {
     let switch = network.switch(0);
     let ports = (0..switch.config().ports.len()).filter_map(PortId::from_index);
@@ -106,7 +105,7 @@ struct Span {
     least: u64,
     mean: f64,
     most: u64,
-    /// Used part of the line, over frame bytes.
+    /// Used share of the line, in bytes of frames.
     used: f64,
     smallest_share: f64,
 }
@@ -144,8 +143,8 @@ fn sum(network: &Network, of: impl Fn(&Flow) -> u64) -> u64 {
     network.flows().iter().map(of).sum()
 }
 
-/// DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010, section 3.3): the queue swings below K plus a frame of each flow, never
-/// runs empty with K well above an eighth of the product of bandwidth and delay, and drops nothing.
+/// DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010, section 3.3): the queue stays below K plus a frame of each flow, never
+/// runs empty if K is well above an eighth of the bandwidth-delay product, and drops nothing.
 #[test]
 fn dctcp_keeps_its_queue_about_k() {
     let scenario = dumbbell("class = \"marked\"\ntransport = \"dctcp\"", "", &[]);
@@ -169,8 +168,7 @@ fn dctcp_keeps_its_queue_about_k() {
     }
 }
 
-/// DCQCN whole: with recovery it delivers everything over a class that drops, and the accounts are
-/// exact.
+/// The complete DCQCN: with recovery it delivers everything over a lossy class, and all frames are accounted for.
 #[test]
 fn every_loss_is_made_good() {
     let mut repeated = Vec::new();
@@ -203,8 +201,7 @@ fn every_loss_is_made_good() {
                 "{case}"
             );
         }
-        // Answers meet no full buffer, but they would also be dropped where they come in by that
-        // port: none is.
+        // Answers meet no full buffer, but they could also be dropped at their ingress: none is.
         let lost = sum(&network, |flow| flow.sent - flow.received);
         assert_eq!(lost, network.totals().dropped, "{case}");
         assert!(lost > 20, "{case}: {lost}");
@@ -218,7 +215,7 @@ fn every_loss_is_made_good() {
         assert_eq!(network.frames_in_network(), 0, "{case}");
         repeated.push((case, again as f64 / lost as f64));
     }
-    // Go-back-N also repeats frames that had arrived; selective repetition repeats only lost ones.
+    // Go-back-N also repeats frames that had arrived; selective repetition only lost ones.
     let ratio = |case: &str| repeated.iter().find(|(known, _)| known == case).unwrap().1;
     for transport in ["dcqcn", "timely", "swift", "hpcc"] {
         let [back, selective] =
@@ -228,7 +225,7 @@ fn every_loss_is_made_good() {
     }
 }
 
-/// Frames and answers are lost in both directions, and whole lines for a time.
+/// Frames and answers are lost in both directions, and whole lines fail for a time.
 #[test]
 fn recovery_outlives_lost_answers_and_a_dead_link() {
     for transport in ["dcqcn", "timely", "swift", "hpcc"] {
@@ -255,7 +252,7 @@ fn recovery_outlives_lost_answers_and_a_dead_link() {
     }
 }
 
-/// HPCC, section 5.2: nearly no queue at η of the line, and fair shares in the end.
+/// HPCC, section 5.2: almost no queue at η of the line, and fair shares in the end.
 #[test]
 fn hpcc_has_nearly_no_queue() {
     let scenario = dumbbell(
@@ -278,23 +275,23 @@ fn hpcc_has_nearly_no_queue() {
         assert_eq!(flow.repeated, 0);
     }
     assert_eq!(network.counters().xoff_sent, 0);
-    // DCTCP's is many times as long.
+    // DCTCP's is many times longer.
     let dctcp = dumbbell("class = \"marked\"\ntransport = \"dctcp\"", "", &[]);
     let mut dctcp = Network::new(plan(&dctcp).unwrap()).unwrap();
     assert!(watch(&mut dctcp, P2, 10_000, 20_000).mean > 10.0 * span.mean);
 }
 
-/// TIMELY: the rate grows until the round trip passes T_low, and falls by its gradient from there
-/// on: the queue stays far below T_high, and flows that begin alike have the same rate.
+/// TIMELY: the rate grows until the round trip exceeds T_low, then follows its gradient: the queue stays far below T_high,
+/// and flows that begin alike have the same rate.
 #[test]
 fn timely_turns_back_above_t_low() {
     let keys = "class = \"lossless\"\ntransport = \"timely\"";
     let scenario = dumbbell(keys, "", &["duration=150ms"]);
     let mut network = network(&scenario, 0);
-    // From the least rate δ takes some 30 ms to a quarter of the line.
+    // From the minimum rate, δ takes about 30 ms to reach a quarter of the line.
     let span = watch(&mut network, P3, 50_000, 150_000);
-    // Without a queue the round trip is 14.7 µs. Ports of ingress take turns, so that T_low is passed between 11 kB of a flow that
-    // waits alone, at a quarter of the line, and 44 kB of all four together.
+    // Without a queue the round trip is 14.7 µs. Ingress ports are served in turn, so T_low is exceeded between 11 kB of one
+    // flow that waits alone, at a quarter of the line, and 44 kB of all four together.
     assert!((11_000..50_000).contains(&span.most), "{}", span.most);
     assert!(span.used > 0.6, "{}", span.used);
     assert!(span.smallest_share > 0.2, "{}", span.smallest_share);
@@ -313,7 +310,7 @@ fn swift_keeps_its_delay_near_the_target() {
     let span = watch(&mut network, P3, 10_000, 40_000);
     assert!(span.used > 0.95, "{}", span.used);
     assert!(span.smallest_share > 0.15, "{}", span.smallest_share);
-    // Without a queue: three lines of 2 µs and a frame of 0.84 µs there, and of an answer of 0.07 µs back.
+    // Without a queue: three lines of 2 µs and a frame of 0.84 µs, and back with an answer of 0.07 µs.
     let empty = 3.0 * (2.0 + 0.838) + 3.0 * (2.0 + 0.067);
     let seen = empty + span.mean * 8.0 / LINE_BPS * 1e6;
     let targets = network.flows().iter().map(|flow| {
@@ -329,8 +326,7 @@ fn swift_keeps_its_delay_near_the_target() {
     );
 }
 
-/// An incast of more flows than the target has room for frames: windows below one frame, paced,
-/// without losses.
+/// An incast of more flows than frames fit within the target: windows below one frame, paced, without losses.
 #[test]
 fn swift_paces_windows_below_one_frame() {
     let text = "name = \"x\"\nduration = \"50ms\"\n[link-defaults]\nrate = \"10Gbit\"\ndelay = \"2us\"\n[[class]]\nname = \"c\"\npriority = 3\nmode = \"lossy\"\nbuffer = \"100kB\"\n[topology]\nkind = \"line\"\nswitches = 1\nhosts = 49\n[swift]\nbase-target = \"15us\"\nhop-scale = \"1us\"\nflow-scale = \"8us\"\ninitial = 1\n[[traffic]]\nkind = \"incast\"\nclass = \"c\"\nto = \"h49\"\nframe = \"1024B\"\ntransport = \"swift\"\n";
@@ -356,7 +352,7 @@ fn swift_paces_windows_below_one_frame() {
     assert_eq!(network.totals().dropped, 0);
 }
 
-/// A limit of one product of bandwidth and delay holds the first round trip of an incast, before any answer has come.
+/// A limit of one bandwidth-delay product bounds the first round trip of an incast, before any answer.
 #[test]
 fn a_window_limit_bounds_what_is_under_way() {
     let most = |limit: &[&str]| {
@@ -370,7 +366,7 @@ fn a_window_limit_bounds_what_is_under_way() {
         let mut network = Network::new(plan(&scenario).unwrap()).unwrap();
         watch(&mut network, P3, 0, 1000).most
     };
-    // 10 Gbit/s · 14.7 µs = 18 kB of each flow, and a frame that was begun.
+    // 10 Gbit/s · 14.7 µs = 18 kB for each flow, plus a frame that was begun.
     let bdp = most(&["recovery.window-limit=bdp"]);
     assert!(bdp < 4 * (18_400 + 1024), "{bdp}");
     let five = most(&["recovery.window-limit=5kB"]);
@@ -380,7 +376,7 @@ fn a_window_limit_bounds_what_is_under_way() {
 
 /// Every error is reported with the key and the remedy.
 #[test]
-fn wrong_keys_are_told() {
+fn wrong_keys_are_reported() {
     for (keys, rest, said) in [
         (
             "transport = \"hpcc\"",
@@ -430,7 +426,7 @@ fn wrong_keys_are_told() {
     }
 }
 
-/// All of them in one fat tree, on any number of threads.
+/// All transports in one fat tree, on any number of threads.
 #[test]
 fn results_are_the_same_on_any_number_of_threads() {
     let mut text = "name = \"x\"\nduration = \"300us\"\nseed = 3\n[link-defaults]\nrate = \"100Gbit\"\ndelay = \"1us\"\n[topology]\nkind = \"fat-tree\"\nk = 4\n[routing]\nmode = \"ecmp\"\n[[class]]\nname = \"c\"\npriority = 3\nmode = \"lossy\"\nbuffer = \"100kB\"\necn-kmin = \"40kB\"\necn-kmax = \"80kB\"\necn-pmax = \"20%\"\n[recovery]\nmode = \"selective\"\nwindow-limit = \"bdp\"\n".to_owned();

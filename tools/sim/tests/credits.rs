@@ -1,4 +1,4 @@
-//! Classes with credits: nothing is lost whatever stands still, and no credit leaks.
+//! Classes with credits: nothing is lost whatever stops, and no credit leaks.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use weir_sim::scenario::plan;
 const P3: Priority = Priority::ALL[3];
 
 const PFC: &str = "mode = \"pfc\"\nxoff = \"128KiB\"\nxon = \"96KiB\"\nheadroom = \"128KiB\"";
-/// The same memory.
+/// With the same memory.
 const CREDIT: &str = "mode = \"credit\"\ncredit-limit = \"256KiB\"";
 
 fn network(text: &str) -> Network {
@@ -64,7 +64,7 @@ fn fault(kind: &str, rest: &str) -> String {
     format!("[[fault]]\nkind = \"{kind}\"\n{rest}\n")
 }
 
-/// Runs to the end and drains. Frames that were sent, and those lost for any reason.
+/// Runs to the end and drains. Returns the frames sent, and those lost for any reason.
 fn finish(network: &mut Network, seconds: u64) -> (u64, u64) {
     network.run_until(Instant::ZERO + Duration::from_secs(seconds));
     let is_empty = network.drain(Duration::from_secs(1), Duration::from_secs(20));
@@ -78,7 +78,7 @@ fn finish(network: &mut Network, seconds: u64) -> (u64, u64) {
     (sent, sent - received)
 }
 
-/// Both ends of every link agree, and all credits are there again.
+/// Both ends of every link agree, and all credits are back.
 fn assert_no_leak(network: &mut Network) {
     let later = network.now() + Duration::from_secs(1);
     network.run_until(later);
@@ -116,7 +116,7 @@ fn a_switch_that_stands_still_loses_frames_under_pfc_and_none_under_credits() {
     let mut with_credits = chain(CREDIT, 12, &freezes);
     let (sent, lost) = finish(&mut with_credits, 12);
     println!("credits: {lost} of {sent} lost");
-    // 200 Mbit/s for 4 s of 12, and a little beside.
+    // 200 Mbit/s for 4 s of 12, plus a little.
     assert!(sent > 60_000, "{sent}");
     assert_eq!(lost, 0);
     assert_no_leak(&mut with_credits);
@@ -159,7 +159,7 @@ fn repeated_control_frames_cost_no_frame_and_no_credit() {
 #[test]
 fn a_restart_loses_what_was_there_and_leaks_nothing() {
     for (kind, rest, most) in [
-        // What the switch holds, and what comes while it is away: no more than it has given credits for.
+        // Content of the switch, and arrivals during its absence: at most the credits that it has given.
         ("switch-restart", "switch = \"s2\"", 1_000),
         ("switch-restart", "switch = \"s1\"", 1_000),
     ] {
@@ -175,7 +175,7 @@ fn a_restart_loses_what_was_there_and_leaks_nothing() {
     }
 }
 
-/// Rings that lock, with the Deadlock Breaker, while switches stand still now and then.
+/// Rings that lock, with the Deadlock Breaker, while switches freeze occasionally.
 #[test]
 fn frozen_rings_lose_nothing_and_go_on() {
     for switches in 3..=6usize {
@@ -226,7 +226,7 @@ frame = "1500B"
 "#
             );
         }
-        // Another host that breaks the symmetry.
+        // Another host, which breaks the symmetry.
         let target = behind(0, 2);
         let _ = write!(
             text,
@@ -246,7 +246,7 @@ frame = "1500B"
     }
 }
 
-/// PFC whose neighbour is paused no earlier than it is out of credits.
+/// PFC that pauses a neighbour no earlier than credits would run out.
 const DEEP_PFC: &str = "mode = \"pfc\"\nxoff = \"256KiB\"\nxon = \"192KiB\"\nheadroom = \"128KiB\"";
 
 /// Frames wait for a link in either mode, for the 100 ms of `link-down-hold`. Those on the wire are lost.
@@ -265,7 +265,7 @@ fn a_flap_loses_no_more_than_under_pfc() {
             assert_eq!(late > 0, millis > 100);
             (lost, late)
         });
-        // On the wire the two have not the same.
+        // The number on the wire differs between the two.
         assert!(by_credits.0 - by_credits.1 <= by_pfc.0 - by_pfc.1 + 1);
         assert!(
             by_credits.1 <= by_pfc.1 * 101 / 100,
@@ -274,7 +274,7 @@ fn a_flap_loses_no_more_than_under_pfc() {
     }
 }
 
-/// Kills of either switch, while links flap and the other one stands still.
+/// Kills of either switch, while links flap and the other one is frozen.
 #[test]
 fn a_thousand_kills_leak_no_credit_and_lose_no_more_than_under_pfc() {
     const NETWORKS: u64 = 25;

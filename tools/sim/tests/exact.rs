@@ -1,4 +1,4 @@
-//! Lines carry their rate exactly, although time is counted in whole nanoseconds.
+//! Lines carry their exact rate although time is counted in whole nanoseconds.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ fn simulate(text: &str, threads: usize) -> RunResult {
     run(&scenario, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// `count` pairs of hosts of `mbit` each over two switches, between which a line carries `count` times as much: nothing is ever in
-/// the way of anything.
+/// `count` pairs of hosts of `mbit` each at two switches, connected by a line with `count` times the rate, so nothing ever
+/// blocks.
 fn pairs(count: u64, mbit: u64, frame: u64, duration: &str, rate: &str) -> String {
     let mut text = format!("name = \"x\"\nduration = \"{duration}\"\nseed = 5\n[link-defaults]\nrate = \"{mbit}Mbit\"\ndelay = \"1us\"\n[deadlock]\npolicy = \"off\"\n[flows]\ncapacity = 0\n[[switch]]\nname = \"s1\"\n[[switch]]\nname = \"s2\"\n[[link]]\nends = [\"s1\", \"s2\"]\nrate = \"{}Mbit\"\n[[class]]\nname = \"c\"\npriority = 3\nmode = \"pfc\"\nxoff = \"200kB\"\nxon = \"180kB\"\nheadroom = \"900kB\"\n", mbit * count);
     for host in 1..=count {
@@ -33,18 +33,18 @@ fn pauses(result: &RunResult) -> u64 {
     result.buffers.iter().map(|buffer| buffer.xoff_sent).sum()
 }
 
-/// Frames of a flow that have arrived when the run ends.
+/// Number of a flow's frames that have arrived when the run ends.
 fn arrived(flow: &FlowResult, seconds: f64, frame: u64) -> f64 {
     (flow.bits_per_second * seconds / 8.0 / frame as f64).round()
 }
 
-/// Frames that a line of this rate carries in `nanos`.
+/// Number of frames that a line of this rate carries in `nanos`.
 fn frames_in(nanos: u64, mbit: u64, length: u64) -> f64 {
     nanos as f64 * mbit as f64 / 8000.0 / length as f64
 }
 
-/// A host of 25 Gbit/s sends at its own rate, one of 100 Gbit/s behind the same switch at its own, and what each needs with the
-/// network to itself is measured by its own line and delay.
+/// A host with 25 Gbit/s sends at its rate, one with 100 Gbit/s at the same switch at its own, and ideal completion times
+/// use each host's own line and delay.
 #[test]
 fn a_host_may_have_a_line_of_its_own() {
     let text = "name = \"x\"\nduration = \"1ms\"\nseed = 5\n[link-defaults]\nrate = \"100Gbit\"\ndelay = \"1us\"\n[deadlock]\npolicy = \"off\"\n[[switch]]\nname = \"s\"\n[[class]]\nname = \"c\"\npriority = 3\nmode = \"pfc\"\nxoff = \"200kB\"\nxon = \"180kB\"\nheadroom = \"900kB\"\n[[host]]\nname = \"slow\"\nswitch = \"s\"\nrate = \"25Gbit\"\ndelay = \"7us\"\n[[host]]\nname = \"fast\"\nswitch = \"s\"\n[[host]]\nname = \"sink\"\nswitch = \"s\"\n[[flow]]\nname = \"a\"\nfrom = \"slow\"\nto = \"fast\"\nclass = \"c\"\nframe = \"1500B\"\nsize = \"150kB\"\nstart = \"100us\"\n[[flow]]\nname = \"b\"\nfrom = \"fast\"\nto = \"sink\"\nclass = \"c\"\nframe = \"1500B\"\nsize = \"150kB\"\nstart = \"500us\"\n";
@@ -82,7 +82,7 @@ fn a_line_carries_its_rate_over_a_second() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A loss of 10^-6 would be less than a frame here: what is missing is counted in frames.
+    /// A loss of 10^-6 would be less than a frame here, so missing frames are counted.
     #[test]
     fn every_line_carries_its_rate_to_the_frame(
         mbit in prop_oneof![
@@ -96,7 +96,7 @@ proptest! {
         let on_way = 3_000 + 2 * 8 * (frame + LINE_OVERHEAD) * 1000 / mbit;
         let exact = frames_in(nanos - on_way, mbit, frame + LINE_OVERHEAD);
         let seen = arrived(&result.flows[0], 3e-4, frame);
-        // Times on the way are whole nanoseconds.
+        // Times on the path are whole nanoseconds.
         let slack = frames_in(4, mbit, frame + LINE_OVERHEAD);
         prop_assert!((seen - exact).abs() <= 1.0 + slack, "{} frames, not {}", seen, exact);
     }
@@ -107,7 +107,7 @@ proptest! {
         frame in prop_oneof![Just(60u64), Just(1500), 60u64..9217],
     ) {
         let result = simulate(&pairs(1, 800_000, frame, "300us", &format!("{mbit}Mbit")), 1);
-        // Frames shorter than what is between them leave the line less than the rate of the flow.
+        // With frames shorter than the overhead between them, the line carries less than the flow's rate.
         prop_assume!(mbit * (frame + LINE_OVERHEAD) < 800_000 * frame);
         let exact = frames_in(300_000, mbit, frame);
         let seen = result.flows[0].sent as f64;
@@ -130,7 +130,7 @@ proptest! {
         let exact = frames_in(300_000 - on_way, mbit, frame + LINE_OVERHEAD);
         for flow in &result.flows {
             let seen = arrived(flow, 3e-4, frame);
-            // A frame waits for those of the others, and times on the way are whole nanoseconds.
+            // A frame waits for those of the others, and times on the path are whole nanoseconds.
             let slack = 1.0 + frames_in(4, mbit, frame + LINE_OVERHEAD);
             prop_assert!((seen - exact).abs() <= 1.0 + slack, "{} frames, not {}", seen, exact);
         }

@@ -1,4 +1,4 @@
-//! Levels beside PFC with the Deadlock Breaker, with fewer networks than the book's tables have.
+//! Levels compared with PFC and Deadlock Breaker, in fewer networks than in the book's tables.
 
 use weir_core::{Duration, FeedbackCoding};
 use weir_sim::fairness::{compare, json, markdown, Comparison, Lines, Question};

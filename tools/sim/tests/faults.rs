@@ -1,5 +1,4 @@
-//! Faults of a network and the reactions to them: each fault loses only the frames that it must,
-//! and when it is over everything drains.
+//! Faults of a network and their handling: each fault loses only the frames that it must, and after it everything drains.
 
 use std::path::Path;
 
@@ -7,7 +6,7 @@ use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_sim::scenario::{run, Options};
 
-/// Three switches in a line, a host at each end, one flow from end to end and one back.
+/// Three switches in a line, a host at each end, and one flow in each direction.
 fn line(fault: &str, change: &str) -> RunResult {
     let text = format!(
         r#"
@@ -139,7 +138,7 @@ for = "2ms"
         let result = line(fault, change);
         assert_drained(&result);
         assert_eq!(lost(&result), drop_of(&result, "lost_in_restarts"));
-        // Both flows at line rate for 2 ms are 328 frames.
+        // Both flows at line rate for 2 ms send 328 frames.
         assert!((300..420).contains(&lost(&result)), "{}", lost(&result));
     }
 }
@@ -156,7 +155,7 @@ for = "4ms"
     let result = line(fault, "");
     assert_drained(&result);
     assert_eq!(lost(&result), 0);
-    // The last pause runs for as long as one can: 33 ms at 1 Gbit/s.
+    // The last pause has the maximum length: 33 ms at 1 Gbit/s.
     assert!(result.flows[0].longest_stall_seconds >= 0.004);
     assert!(result.flows[1].longest_stall_seconds < 0.001);
 }
@@ -218,7 +217,7 @@ at = "0s"
         let result = line(&fault, "class.lossless.mode=level");
         assert_drained(&result);
         assert_eq!(lost(&result), 0, "{kind}: {:?}", result.drops);
-        // Repetition changes nothing: a Feedback is a state, not a change.
+        // Duplication changes nothing: a Feedback is a state, not a change.
         let changes = result.control_frames != quiet.control_frames || !result.drops.is_empty();
         assert_eq!(changes, kind != "control-duplication", "{kind}");
     }

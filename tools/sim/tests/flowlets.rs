@@ -1,4 +1,4 @@
-//! Switches that spread frames by themselves: what flowlets do where one way is slower, and what they leave as it was.
+//! Switches that spread frames themselves: effect of flowlets when one path is slower, and things that they must not change.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +39,6 @@ fn network(scenario: &Scenario) -> Network {
     network
 }
 
-/// Returns the bytes that `switch` has sent to `peer`.
 fn sent(scenario: &Scenario, network: &Network, switch: &str, peer: &str) -> u64 {
     let number = |name: &str| scenario.switches.iter().position(|known| known == name);
     let [switch, peer] = [switch, peer].map(|name| number(name).unwrap());
@@ -52,7 +51,7 @@ fn sent(scenario: &Scenario, network: &Network, switch: &str, peer: &str) -> u64
     counters.priority.iter().map(|of| of.tx_bytes).sum()
 }
 
-/// Returns the bytes between the leaves by the slow path, and by both.
+/// Returns the bytes between the leaves on the slow path, and on both.
 fn by_slow_way(scenario: &Scenario, network: &Network) -> [f64; 2] {
     let sent = |spine: &str| {
         let leaves = ["leaf1", "leaf2"].into_iter();
@@ -82,9 +81,9 @@ fn flowlets_leave_the_slower_way_by_themselves() {
         let by_flowlet = measure(FLOWLETS);
         let by_frame = measure(FRAMES);
         let told = format!("{traffic:?}: {by_flow:?} {by_flowlet:?} {by_frame:?}");
-        // Half of the frames are drawn for either way, and the fast one waits for the slow one.
+        // Half of the frames are sent over each path, and the fast one waits for the slow one.
         assert!((0.48..0.52).contains(&by_frame.0), "{told}");
-        // Nothing of what a flow sends leaves the slow way, which is full. A flowlet does.
+        // All frames of a flow stay on the full slow path, but a flowlet can leave it.
         assert!(by_flowlet.0 < by_flow.0 - 0.04, "{told}");
         assert!(by_flowlet.1 > by_flow.1 * 1.08, "{told}");
         assert!(by_flowlet.1 > by_frame.1 * 1.25, "{told}");
@@ -95,7 +94,7 @@ fn flowlets_leave_the_slower_way_by_themselves() {
 
 #[test]
 fn flows_that_share_an_entry_share_their_way_and_others_have_no_part_in_it() {
-    // A frame of every flow in 300 us, which is no pause here, at a rate that both ways carry.
+    // A frame of every flow in 300 us, which is no gap here, at a rate that both paths carry.
     let steady = [
         "traffic=[{ kind = \"all-to-all\", class = \"lossless\", rate = \"40Mbit\", frame = \"1500B\" }]",
         "duration=5ms",
@@ -137,7 +136,7 @@ fn switches_know_where_they_have_a_choice() {
     assert!(!network.switch(0).has_choice(nobody));
 }
 
-/// Restarts, losses and frozen switches among them.
+/// Including restarts, losses and frozen switches.
 #[test]
 fn any_number_of_threads_has_the_same_result() {
     let faults = "fault=[{ kind = \"switch-restart\", switch = \"leaf1\", at = \"900us\", for = \"100us\" }, \
@@ -169,8 +168,7 @@ fn any_number_of_threads_has_the_same_result() {
     }
 }
 
-/// The ring whose flows can go both ways: releases, moved buckets and pinned flowlets bring all
-/// frames on, and in the end to their receivers.
+/// The ring whose flows can go both ways: releases, moved buckets and pinned flowlets deliver all frames.
 #[test]
 fn deadlocks_are_broken_while_flowlets_choose_their_ways() {
     let text = std::fs::read_to_string(file("ring4-ecmp")).unwrap();
@@ -251,7 +249,7 @@ fn what_contradicts_itself_is_refused_with_the_remedy() {
         let error = parse("asymmetric", routing, &[change]).unwrap_err();
         assert!(error.contains(said), "{error}");
     }
-    // The line of the key.
+    // Line of the key.
     let error = parse("asymmetric", "spread-at = \"switch\"", &[]).unwrap_err();
     let line = error
         .split(':')
@@ -262,7 +260,7 @@ fn what_contradicts_itself_is_refused_with_the_remedy() {
         .position(|line| line == "mode = \"ecmp\"")
         .unwrap();
     assert_eq!(line, Some(mode + 2), "{error}");
-    // A group that a file lists is also one, and so is a later one.
+    // A group listed in a file also counts, and so does a later one.
     let group = "route=[{ to = \"b1\", at = \"leaf1\", ports = [\"fast\", \"slow\"] }]";
     assert!(parse("asymmetric", FLOWLETS, &["routing.mode=shortest", group]).is_ok());
     let error = parse("ring4-ecmp", FLOWLETS, &[]).unwrap_err();

@@ -1,4 +1,4 @@
-//! Misfortune of one host, port or link harms no other host, in fewer networks than the book's search has.
+//! Incidents at one host, port or link harm no other host, in fewer networks than in the book's search.
 
 use std::collections::BTreeMap;
 
@@ -37,8 +37,8 @@ fn nobody_else_loses_a_lossless_frame_or_waits_longer_than_the_bound() {
     assert!(lost_in_all > 0, "the unlucky lose nothing: nothing happens");
 }
 
-/// A switch that keeps frames for ever, and one that never finds a storm or a stuck transmitter:
-/// the faults that the search must find.
+/// A switch that keeps frames forever, and one that never detects a storm or a stuck transmitter: the faults that the search
+/// must find.
 #[test]
 fn without_a_bound_others_are_harmed() {
     for kind in [Kind::LinkDown, Kind::Storm, Kind::Stuck] {

@@ -1,4 +1,5 @@
-//! Completion times of HPCC's example beside ns-3's: `scenarios/hpcc/ns3.txt`, which `tools/sim/benches/ns3/hpcc.py` writes.
+//! Compares completion times of HPCC's example with ns-3's: `scenarios/hpcc/ns3.txt`, written by
+//! `tools/sim/benches/ns3/hpcc.py`.
 
 use std::path::Path;
 
@@ -16,16 +17,15 @@ const SMALL_FLOWS: &str = include_str!("../../../scenarios/hpcc/flow.txt");
 
 /// Headers of HPCC's frames.
 const AS_THERE: u64 = 48;
-/// Difference for equal frame times on Weir's lines and those of ns-3, which have no preamble, gap
-/// and FCS.
+/// Difference for equal frame times on Weir's lines and those of ns-3, which lack preamble, gap and FCS.
 const EQUAL_LINES: u64 = 24;
 
-/// Nanoseconds of one flow in ns-3.
+/// Completion times of one flow in ns-3 in nanoseconds.
 struct Row {
     size: u64,
     /// Value printed by HPCC's simulator.
     published: Option<f64>,
-    /// Time until the last byte, with exact times of transmission.
+    /// Time until the last byte, with exact transmission times.
     exact: f64,
 }
 
@@ -44,7 +44,7 @@ fn rows(case: &str, control: &str) -> Vec<Row> {
     rows
 }
 
-/// Returns nanoseconds of each flow in Weir: the medians over seeds.
+/// Returns the completion time of each flow in Weir in nanoseconds: medians over seeds.
 fn completions(
     (topology, flows): (&str, &str),
     transport: Transport,
@@ -128,7 +128,7 @@ fn with_dcqcn_flows_take_as_long_as_in_hpccs_simulator() {
     assert_near(&equal, &exact(&rows), 0.1);
 }
 
-/// With DCQCN on the small network a few marks decide whether a flow is cut at all: `hpcc.py` has its medians.
+/// With DCQCN, a few marks decide in the small network if a flow is cut at all: `hpcc.py` has its medians.
 #[test]
 fn on_a_small_network_flows_take_as_long_as_in_ns3() {
     let files = (SMALL, SMALL_FLOWS);

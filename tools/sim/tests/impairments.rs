@@ -1,5 +1,5 @@
-//! Impairments as faults in virtual time: each does what `switchctl impair` does, for as long as it is asked to, and when
-//! it is over everything drains.
+//! Impairments as faults in virtual time: each acts like `switchctl impair` for the requested time, and after it everything
+//! drains.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use weir_core::{Duration, Instant};
 use weir_sim::network::Network;
 use weir_sim::scenario::plan;
 
-/// Two switches, a host at each, one flow there and one back, with `fault`; run for 20 ms and drained.
+/// Two switches, a host at each, one flow in each direction, with `fault`; run for 20 ms and drained.
 fn run(fault: &str) -> Network {
     run_at("500Mbit", fault)
 }
 
-/// Like [`run`], with another rate there.
+/// Like [`run`], with another rate of the first flow.
 fn run_at(rate: &str, fault: &str) -> Network {
     let text = format!(
         r#"
@@ -64,7 +64,7 @@ rate = "500Mbit"
     network
 }
 
-/// At the port of s1 to h1.
+/// Impairs the port of s1 to h1.
 fn at_h1(kind: &str, keys: &str) -> Network {
     run(&format!(
         "[[fault]]\nkind = \"{kind}\"\nswitch = \"s1\"\nport = \"h1\"\n{keys}\n"
@@ -75,7 +75,7 @@ fn impaired(network: &Network) -> u64 {
     network.counters().drops[DropReason::Impaired.index()]
 }
 
-/// Returns frames that were sent and did not arrive, by flow.
+/// Returns by flow the frames that did not arrive.
 fn lost(network: &Network) -> Vec<u64> {
     let flows = network.flows().iter();
     flows.map(|flow| flow.sent - flow.received).collect()
@@ -93,7 +93,7 @@ fn each_fourth_frame_is_dropped_and_no_other() {
     let dropped = impaired(&network);
     assert!((200..=215).contains(&dropped), "{dropped}");
     assert_eq!(lost(&network), [dropped, 0]);
-    // Twice as long in halves is the same.
+    // Twice as long in halves has the same effect.
     let network = at_h1("drop", "for = \"1ms\"\nevery = \"4ms\"");
     let dropped = impaired(&network);
     assert!((200..=215).contains(&dropped), "{dropped}");
@@ -111,7 +111,7 @@ fn filters_see_what_the_labs_hosts_send() {
     ] {
         let network = at_h1("drop", &format!("filter = \"{filter}\""));
         let sent = network.flows()[0].sent;
-        // The last one arrives when it is over.
+        // The last one arrives after its end.
         let expected = if is_all { sent - 1 } else { 0 };
         assert_eq!(lost(&network), [expected, 0], "{filter}");
         assert_eq!(impaired(&network), expected, "{filter}");
@@ -147,10 +147,10 @@ fn a_tenth_is_late_and_overtaken() {
     assert!(there.delay_max > Duration::from_millis(5));
     assert!(back.delay_max < Duration::from_millis(1));
     assert!(there.reordered > 0 && back.reordered == 0);
-    // Those that are all late by as much keep their order.
+    // Frames with equal delays keep their order.
     let network = at_h1("delay", "by = \"5ms\"");
     assert_eq!((network.flows()[0].reordered, impaired(&network)), (0, 0));
-    // No more are kept than by the daemon.
+    // As many are kept as by the daemon.
     let delay = "[[fault]]\nkind = \"delay\"\nswitch = \"s1\"\nport = \"h1\"\nby = \"50ms\"\n";
     let network = run_at("line", delay);
     let sent = network.flows()[0].sent;
@@ -178,7 +178,7 @@ fn a_host_is_paused_for_a_part_of_the_time() {
         panic!("two flows");
     };
     assert!(network.counters().xoff_sent >= 9);
-    // At line rate it makes half of its rate in a quarter of the time.
+    // At line rate this is half of the flow's amount in a quarter of the time.
     assert!(
         there.sent * 10 < back.sent * 7,
         "{} {}",
@@ -199,7 +199,7 @@ fn a_host_is_paused_for_a_part_of_the_time() {
 fn a_link_is_taken_for_down_for_a_part_of_the_time() {
     let network = at_h1("flap", "on = \"1ms\"\nevery = \"4ms\"");
     let down = network.counters().drops[DropReason::PortDown.index()];
-    // The host goes on sending: a quarter of its frames, and nothing else.
+    // The host continues to send: a quarter of its frames is lost, and nothing else.
     let sent = network.flows()[0].sent;
     assert!(
         (sent / 5..=sent * 3 / 10).contains(&down),

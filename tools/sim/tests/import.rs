@@ -1,5 +1,4 @@
-//! Files of HPCC's simulator: the scenario has their contents, and unsupported parts are refused
-//! with their place.
+//! Files of HPCC's simulator: the scenario has their contents, and errors name the place of unsupported parts.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -57,7 +56,7 @@ fn flows(scenario: &Scenario) -> Vec<Seen> {
     scenario.flows.iter().map(flow).collect()
 }
 
-/// The first line of PowerTCP's simulator has the number of switches in racks, that of Reverie's two rates as well.
+/// The first line of PowerTCP's simulator also has the number of switches in racks, that of Reverie's also two rates.
 #[test]
 fn first_lines_of_forks_are_read() {
     let (first, rest) = TOPOLOGY.split_once('\n').unwrap();
@@ -69,13 +68,13 @@ fn first_lines_of_forks_are_read() {
         let fork = format!("{nodes} {switches} 2 {links}{more}\n{rest}");
         assert_eq!(import(&fork, FLOWS).unwrap(), theirs, "{fork}");
     }
-    // A switch's number behind the three is no fork.
+    // A switch's number after the three does not indicate a fork.
     let joined = TOPOLOGY.replacen('\n', " ", 1);
     assert_eq!(import(&joined, FLOWS).unwrap(), theirs);
 }
 
 #[test]
-fn the_example_is_what_it_says() {
+fn the_example_matches_its_description() {
     let text = import(TOPOLOGY, FLOWS).unwrap();
     let scenario = parse(&text);
     assert_eq!(scenario.switches, ["s4", "s5", "s6", "s7"]);
@@ -137,7 +136,7 @@ fn the_example_is_what_it_says() {
     assert_eq!(arrived.count(), 5, "the duration is long enough for all");
 }
 
-/// Words at random places, which HPCC's reader accepts.
+/// Line breaks at random places, which HPCC's reader accepts.
 #[test]
 fn lines_do_not_matter_and_what_follows_says_nothing() {
     let plain = import(TOPOLOGY, FLOWS).unwrap();
@@ -146,7 +145,7 @@ fn lines_do_not_matter_and_what_follows_says_nothing() {
     assert_eq!(import(&one_line, &words.join("\n\n")).unwrap(), plain);
 }
 
-/// A number without a unit, bytes instead of bits, and a byte order mark, as ns-3 and editors have them.
+/// A number without a unit, bytes instead of bits, and a byte order mark, as written by ns-3 and editors.
 #[test]
 fn rates_are_those_of_ns_3() {
     let plain = import(TOPOLOGY, FLOWS).unwrap();
@@ -190,7 +189,7 @@ fn hosts_may_have_lines_of_several_kinds() {
     );
 }
 
-/// A topology is worth importing before it has traffic.
+/// A topology may be imported before it has traffic.
 #[test]
 fn a_file_may_announce_no_flows() {
     let scenario = parse(&import(TOPOLOGY, "0\n").unwrap());
@@ -216,7 +215,7 @@ fn traced_nodes_are_named() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
+fn errors_are_reported_with_place_and_remedy() {
     let of_topology = [
         ("", "", "topology.txt:1:1: the file ends here; expected how many nodes there are"),
         ("8 4 8", "8 9 8", "topology.txt:1:3: 9: how many of the nodes are switches, 8 at most"),
@@ -304,7 +303,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Switches in a row with hosts, and flows: what was written is what is read.
+    /// Switches in a row with hosts, and flows: the scenario contains what was written.
     #[test]
     fn whatever_the_files_say_the_scenario_says(
         switches in 1u64..5,
@@ -314,9 +313,9 @@ proptest! {
         delays in prop::collection::vec(0u64..5000, 8),
         drawn in prop::collection::vec((0u64..8, 1u64..8, 0u64..8, 1u64..2_000_000, 0u64..1_000_000_000), 1..12),
     ) {
-        // Megabits each second: many networks have nothing but slow lines.
+        // In Mbit/s: many networks only have slow lines.
         let rates: Vec<u64> = rates.iter().map(|rate| if slow { 1 + rate % 1100 } else { *rate }).collect();
-        // Hosts come first, as HPCC numbers them; each hangs on one switch, in turn.
+        // Hosts come first, as HPCC numbers them; each has one switch, in turn.
         let mut topology = format!("{} {switches} {}\n", hosts + switches, hosts + switches - 1);
         for switch in hosts..hosts + switches {
             topology.push_str(&format!("{switch} "));

@@ -1,6 +1,5 @@
-//! Levels on links with a round trip time: every flow whose host obeys goes on (lemma 3 of Karol,
-//! Golestani and Lee with rT > 0). By equation (22) as printed, lower Levels starved while nothing
-//! was lost and nothing was suspected.
+//! Levels on links with a round-trip time: every flow whose host obeys proceeds (lemma 3 of Karol, Golestani and Lee with
+//! rT > 0). With equation (22) as printed, lower Levels starved although nothing was lost and nothing was suspected.
 
 use std::path::Path;
 
@@ -30,8 +29,8 @@ fn stall_and_rate(result: &RunResult) -> (f64, f64) {
     (stalls.fold(0.0, f64::max), rates.sum())
 }
 
-/// Checks that no flow stalls for more than 5 times as long as under PFC with the Deadlock Breaker
-/// and one refresh, and that as much is delivered.
+/// Checks that no flow stalls for more than 5 times as long as under PFC with the Deadlock Breaker, plus one refresh, and
+/// that as much is delivered.
 fn assert_no_worse_than_pfc(file: &str, changes: &[&str], round_trips: &[&str]) {
     let with = |more: &[&str]| stall_and_rate(&simulate(file, &[changes, more].concat()));
     let (pfc_stall, pfc_rate) = with(&["class.lossless.mode=pfc", "deadlock.policy=breaker"]);
@@ -57,8 +56,8 @@ fn no_flow_of_a_torus_starves() {
     assert_no_worse_than_pfc("scenarios/torus.toml", &changes, &round_trips);
 }
 
-/// No flow stalls for more than a hundredth of the run, whichever way Feedback is coded. `tests/e2e/tests/torus_level.rs` runs the first
-/// coding with real frames.
+/// No flow stalls for more than a hundredth of the run with any coding of Feedback. `tests/e2e/tests/torus_level.rs` runs
+/// the first coding with real frames.
 #[test]
 fn no_flow_of_a_slow_torus_starves_in_any_coding() {
     for coding in ["pfc", "pause", "grants"] {
@@ -73,7 +72,7 @@ fn no_flow_of_a_slow_torus_starves_in_any_coding() {
     }
 }
 
-/// Frames of Level 0 of a host beside frames of Level 1 that pass through, on a link whose Feedback alternates.
+/// Frames of Level 0 from a host next to passing frames of Level 1, on a link whose Feedback alternates.
 #[test]
 fn a_local_host_beside_traffic_that_passes_through_goes_on() {
     let file = "tools/sim/tests/networks/local-host.toml";

@@ -1,7 +1,7 @@
-//! The calculus paper's model against the simulator: the burst of section V, computed and run packet by packet.
+//! Compares the calculus paper's model with the simulator: the burst of section V, computed and run packet by packet.
 //!
-//! The model begins when the first frame is at the switch, and its lines carry what lines carry of frame bytes. Its
-//! notifications come every 52.4 µs, as in the simulation: the first marked frame after T_gap is up to a turn of 31 late.
+//! The model begins when the first frame is at the switch, and its lines have the rate left for bytes of frames. Its
+//! notifications come every 52.4 µs, as in the simulation: the first marked frame after T_gap is up to a round of 31 late.
 
 use weir_calculus::algebra::Extended;
 use weir_calculus::case_study::dcqcn::{Cut, DcqcnParameters, HyperIncrease};
@@ -11,11 +11,11 @@ use weir_core::Duration;
 use weir_sim::reproduce::calculus::{trace, Configuration, Setting};
 
 const END_MICROS: u64 = 1_000;
-/// Propagation, and the first frame's time on its line.
+/// Propagation delay plus the first frame's time on its line.
 const FIRST_FRAME_MICROS: f64 = 1.084;
 const NOTIFICATION_GAP_MICROS: f64 = 52.4;
 
-/// Returns by microsecond: backlog of the simulation over that of the model, minus one.
+/// Returns by microsecond the backlog of the simulation divided by that of the model, minus one.
 fn errors(index: usize, model: Model) -> Vec<(u64, f64)> {
     let configuration = Configuration::of_figure(Setting::NEAREST)[index];
     let run = trace(configuration, Duration::from_micros(END_MICROS)).expect("a run");
@@ -63,7 +63,7 @@ fn backlog_under_pfc_is_what_the_model_says() {
     let errors = errors(0, Model::Pfc);
     // Until the first pause.
     assert_within(&errors, 2, 78, 0.01);
-    // Then the teeth of the saw drift apart: X_on and X_off are 2.6 % apart, and the model pauses all ports at once.
+    // Then the sawtooth curves drift apart: X_on and X_off are 2.6 % apart, and the model pauses all ports at once.
     assert_within(&errors, 78, END_MICROS, 0.055);
 }
 
@@ -73,7 +73,7 @@ fn backlog_under_dcqcn_is_what_the_model_says() {
         let errors = errors(index, model);
         // Until the first cut.
         assert_within(&errors, 2, 5, 0.01);
-        // The model's senders cut all at once, those of the simulation one after the other, from 5 to 8 µs.
+        // The model's senders all cut at once, those of the simulation one after another, from 5 to 8 µs.
         assert_within(&errors, 5, 20, 0.07);
         assert_within(&errors, 20, END_MICROS, 0.05);
     }

@@ -1,6 +1,5 @@
-//! Frames to group addresses over the tree of a scenario, in the switches that the simulator makes
-//! of it: every host gets one copy from any sender, and none loops, in rings, tori, fabrics with
-//! equal-cost paths and networks with failed links.
+//! Frames to group addresses over a scenario's tree, in the simulator's switches: every host gets one copy from any sender,
+//! and none loops, in rings, tori, fabrics with equal-cost paths and networks with failed links.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -13,7 +12,7 @@ use weir_core::{
 use weir_sim::network::plan::{host_address, End, NetworkPlan};
 use weir_sim::scenario::plan;
 
-/// Every host sends to every other: switches have routes to the hosts whose frames they see.
+/// Every host sends to every other: switches only have routes to hosts whose frames they see.
 const TRAFFIC: &str = r#"
 [[traffic]]
 kind = "all-to-all"
@@ -37,7 +36,7 @@ fn scenario(topology: &str, multicast: &str) -> Scenario {
     Scenario::parse(&text, Path::new("n.toml"), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The switches of a plan without their hosts' traffic, one frame at a time.
+/// The switches of a plan without traffic, one frame at a time.
 struct Network {
     switches: Vec<Switch>,
     /// By (switch, port): the other end.
@@ -79,7 +78,7 @@ impl Network {
         }
     }
 
-    /// Sends one frame; returns the copies by host.
+    /// Sends one frame; returns the number of copies by host.
     fn send(&mut self, from: u32, to: MacAddress) -> BTreeMap<u32, usize> {
         let mut copies = BTreeMap::new();
         let mut under_way = VecDeque::from([self.doors[&from]]);

@@ -62,7 +62,7 @@ fn the_figure_of_ndp_has_the_shape_of_htsims() {
     let [here, there] = ["dctcp_by_flow_gbit", "dctcp_htsim_gbit"].map(rates);
     assert_eq!((here.len(), there.len()), (432, 432));
     assert!((mean(&here) - mean(&there)).abs() < 0.5);
-    // By rank the two are never further apart than the steps at whole shares of a line are wide.
+    // By rank, the two are never further apart than the width of the steps at whole shares of a line.
     let apart = here.iter().zip(&there).map(|(a, b)| (a - b).abs());
     let worst = apart.fold(0.0, f64::max);
     assert!(worst < 2.5, "{worst}");
@@ -112,10 +112,10 @@ fn the_figure_of_hpcc_lies_near_its_simulators() {
             assert!((here / there - 1.0).abs() < most, "{key}: {here}, {there}");
         }
     };
-    // From 30 kB on HPCC's percentiles are those of its simulator to a twentieth; short flows wait a fifth less.
+    // From 30 kB on, HPCC's percentiles agree with those of its simulator within a twentieth; short flows wait a fifth less.
     near("hpcc", 14..20, 0.05);
     near("hpcc", 0..14, 0.23);
-    // With a window DCQCN's are so to a sixth.
+    // With a window, DCQCN's agree within a sixth.
     near("dcqcn_window", 0..20, 0.167);
     let tail = |place: &str| {
         ["hpcc", "dcqcn_window", "dcqcn"].map(|key| {
@@ -132,8 +132,8 @@ fn the_figure_of_hpcc_lies_near_its_simulators() {
     }
 }
 
-/// Takes minutes. To be run after changes of the simulator's results: `cargo nextest run -p
-/// weir-sim --ignore-default-filter --run-ignored all -E "test(both_figures_come_out_again)"`.
+/// Takes minutes. Run it after changes of the simulator's results: `cargo nextest run -p weir-sim --ignore-default-filter
+/// --run-ignored all -E "test(both_figures_come_out_again)"`.
 #[test]
 #[ignore = "takes minutes"]
 fn both_figures_come_out_again() {

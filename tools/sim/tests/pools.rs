@@ -1,5 +1,5 @@
-//! Buffers that share a pool in virtual time: what an incast's buffers have of it, and what memory pools need where buffers of
-//! each port's own need more.
+//! Buffers that share a pool in virtual time: shares of an incast's buffers, and memory that pools need compared with
+//! dedicated buffers.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,7 @@ fn overrides(changes: &[String]) -> Vec<Override> {
     parsed.map(Result::unwrap).collect()
 }
 
-/// Returns the peak use of the pool by each of the first `hot` ports' buffers, when this many hosts
-/// fill them at a time.
+/// Returns the peak use of the pool by the buffers of the first `hot` ports, which as many hosts fill at once.
 fn shares(alpha: &str, hot: usize) -> Vec<f64> {
     let mut changes = vec![
         format!("class.lossless.alpha={alpha}"),
@@ -66,7 +65,7 @@ fn an_incast_has_of_the_pool_what_is_published() {
             let published = alpha * SIZE / (1.0 + alpha * hot as f64);
             for share in shares(text, hot) {
                 let error = (share - published).abs();
-                // A frame more in the pool takes α frames off every threshold.
+                // One more frame in the pool takes α frames off every threshold.
                 assert!(
                     error < (3.0 + alpha) * FRAME,
                     "α {text}, {hot} buffers: {share}, and {published} is published"
@@ -77,7 +76,7 @@ fn an_incast_has_of_the_pool_what_is_published() {
 }
 
 struct Outcome {
-    /// Packet memory of the class beside its headroom, of the switch with most ports.
+    /// Packet memory of the class without headroom, of the switch with most ports.
     bytes: u64,
     pauses: u64,
     received: u64,
@@ -110,8 +109,8 @@ fn thresholds(text: &str, file: &Path, changes: &[String]) -> (Bytes, usize) {
     (scenario.classes[0].mode.thresholds().unwrap().xoff(), ports)
 }
 
-/// Runs the same scenarios with static thresholds, each buffer's own, and with a pool in which a
-/// buffer that is alone has as much. WEIR_WRITE=1 rewrites the table of the book.
+/// Runs the same scenarios with static dedicated thresholds, and with a pool in which a buffer that is alone has as much.
+/// WEIR_WRITE=1 rewrites the table of the book.
 #[test]
 fn the_book_has_the_table_of_memory() {
     let mut table = String::from(
@@ -168,7 +167,7 @@ fn the_book_has_the_table_of_memory() {
     );
 }
 
-/// The file's expectations hold, and the same seed gives the same run.
+/// The file's expectations are met, and the same seed gives the same run.
 #[test]
 fn the_scenario_loses_nothing() {
     let file = root().join("scenarios/shared-buffers.toml");

@@ -5,8 +5,7 @@ use std::path::Path;
 use weir_config::scenario::Scenario;
 use weir_sim::scenario::{run, Options};
 
-/// Two flows to one host, with buffers in front of it that hold more when traffic ends than it takes in a third
-/// of the run.
+/// Two flows to one host whose buffers still hold, when traffic ends, more than it receives in a third of the run.
 #[test]
 fn what_the_drain_brings_is_no_throughput_of_the_run() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring4.toml");
@@ -29,9 +28,8 @@ fn what_the_drain_brings_is_no_throughput_of_the_run() {
     );
 }
 
-/// 31 hosts send 1 MB each to one: the very last byte comes when the receiver's line has carried
-/// them all, and every flow is complete. In a run that ends before a host can have sent all, none
-/// is.
+/// 31 hosts send 1 MB each to one: the last byte arrives when the receiver's line has carried everything, and every flow is
+/// complete. In a run that ends before a host can have sent all, none is.
 #[test]
 fn a_flow_is_complete_when_its_last_byte_has_arrived() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/incast.toml");

@@ -1,4 +1,4 @@
-//! Properties of the plans of the benchmark `scale`, which give its rates a meaning.
+//! Properties of the plans of the benchmark `scale`, which make its rates meaningful.
 
 #[path = "../benches/scale/plans/mod.rs"]
 mod plans;
@@ -51,7 +51,7 @@ fn a_hundred_switches_carry_what_their_hosts_send() {
     );
     assert!(network.drain(Duration::from_micros(100), Duration::from_micros(1_000)));
     network.check_conservation().unwrap();
-    // Host, two links between switches at least, host.
+    // Host, at least two links between switches, host.
     let totals = network.totals();
     assert!(totals.frame_hops >= sent(&network) * 4, "{totals:?}");
     let flows = network.flows();

@@ -1,4 +1,4 @@
-//! Scenario files in virtual time: what they expect holds, and a run is the same whenever it is made.
+//! Scenario files in virtual time: their expectations are met, and runs are reproducible.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Strict classes, weights and rates in virtual time: what each class of `scenarios/schedulers.toml` gets of the link that
+//! Strict classes, weights and rates in virtual time: shares of the classes of `scenarios/schedulers.toml` on the link that
 //! all of them overload for 10 s.
 
 use std::path::Path;
@@ -25,7 +25,7 @@ fn shares(changes: &[&str]) -> [f64; 3] {
         let flow = result.flows.iter().find(|flow| flow.name == name).unwrap();
         flow.received as f64
     };
-    // Control frames of the link are not held up: the way back is as busy as one line can be.
+    // Control frames of the link are not delayed: the reverse path is as busy as one line can be.
     let back = of("back") + of("beside");
     let flows = ["urgent", "bulk", "best"].map(of);
     let all: f64 = flows.iter().sum();
@@ -63,7 +63,7 @@ fn a_strict_class_with_a_highest_rate_leaves_the_rest() {
 
 #[test]
 fn a_guaranteed_rate_holds_beside_a_strict_class() {
-    // 5 of 25 Mbit/s for `best`, its part of the turns included.
+    // 5 of 25 Mbit/s for `best`, including its share of the rounds.
     assert_shares(&["class.best.min-rate=5Mbit"], [76.25, 3.75, 20.0]);
 }
 
@@ -80,7 +80,7 @@ fn rates_that_the_slowest_link_cannot_keep_are_refused_with_the_line() {
 
 #[test]
 fn a_highest_rate_and_a_guaranteed_one_hold_together() {
-    // 10 and 6 of 25 Mbit/s: `best` has more than its turns give it, at the cost of `bulk`.
+    // 10 and 6 of 25 Mbit/s: `best` has more than its share of the rounds, at the cost of `bulk`.
     assert_shares(
         &["class.urgent.max-rate=10Mbit", "class.best.min-rate=6Mbit"],
         [40.0, 36.0, 24.0],

@@ -1,6 +1,5 @@
-//! `weir-sim sweep` of a sweep file: the contents of its files, for any split of the work and any
-//! interruption.
-// Processes are watched here, by the machine's clock.
+//! `weir-sim sweep` of a sweep file: the contents of its files, for any split of the work and any interruption.
+// Waits for processes with the machine's clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::fs::File;
@@ -138,8 +137,7 @@ fn string(row: &Row, name: &str) -> String {
     }
 }
 
-/// The slow model: sets each row's scenario by hand from the row's own parameters, and runs it by
-/// itself.
+/// The slow model: sets each row's scenario by hand from the row's own parameters, and runs it separately.
 #[test]
 fn each_row_is_what_its_scenario_gives_by_itself() {
     let bench = Bench::new(SWEEP);
@@ -284,7 +282,7 @@ fn wait_for_lines(bench: &Bench, child: &mut Child, lines: usize) -> usize {
     }
 }
 
-/// Has many more runs than are finished before the signal.
+/// A sweep of many more runs than are finished before the signal.
 fn long() -> String {
     SWEEP.replace("samples = 3", "samples = 60")
 }
@@ -309,7 +307,7 @@ fn a_killed_part_goes_on_where_it_was_and_gives_the_same_bytes() {
             .map(|(name, _)| name)
             .collect();
         assert_eq!(left, ["unfinished-00000-of-00001.jsonl"], "no half table");
-        // The line that a process was killed in, however much of it there is.
+        // The line during which the process was killed, at any length.
         let mut journal = File::options()
             .append(true)
             .open(bench.path("out").join(&left[0]))

@@ -1,8 +1,7 @@
-//! Theorem 1 by trial, with fewer seeds than `cargo xtask soak` has.
+//! Empirical test of Theorem 1, with fewer seeds than in `cargo xtask soak`.
 
 use weir_sim::search::{ask, Answer, Mode, Question};
 
-/// Networks of each test.
 const NETWORKS: u64 = 200;
 
 fn answer(seed: u64, mode: Mode, with_faults: bool) -> Answer {
@@ -70,8 +69,7 @@ fn faults_break_no_rule_and_when_they_are_over_everything_drains() {
     assert!(lost > 0, "no fault took a frame: the faults do nothing");
 }
 
-/// A switch that is stopped while it is frozen: frames that had left it before were once given back
-/// twice.
+/// A switch that is stopped while it is frozen: frames that had left before were once returned twice.
 #[test]
 fn a_frozen_switch_that_is_stopped_takes_nothing_that_has_left() {
     for seed in [732, 2875, 3177, 4967, 6776, 7330, 8257, 9442] {

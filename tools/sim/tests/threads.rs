@@ -1,5 +1,5 @@
-//! A scenario has the same result on any number of threads, byte for byte. Where networks are compared whole, in more
-//! networks: `network::threads`.
+//! A scenario has the same result on any number of threads, byte for byte. `network::threads` compares the complete state of
+//! more networks.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn assert_same(scenario: &Scenario) {
     }
 }
 
-/// An observer of the run sees the same, and changes nothing of it.
+/// An observer of the run sees the same, and does not change it.
 #[test]
 fn an_observed_run_is_the_same() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

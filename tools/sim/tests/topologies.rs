@@ -1,5 +1,5 @@
-//! Networks whose routes close credit loops, under plain PFC: each locks in all of its loops, and stays locked. `tests/e2e/tests/topologies.rs`
-//! runs two of them with real frames.
+//! Networks whose routes close credit loops, under plain PFC: all loops lock for good. `tests/e2e/tests/topologies.rs` runs
+//! two of them with real frames.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Flows that answer to congestion, across switches: nothing is lost count of, and what is lost is sent again.
+//! Flows with congestion control across switches: all frames are accounted for, and lost ones are repeated.
 
 use std::path::Path;
 
@@ -61,7 +61,7 @@ fn dumbbell(keys: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(&text, Path::new("dumbbell.toml"), &overrides).unwrap()
 }
 
-/// Runs until `millis`, checking the accounts all the way.
+/// Runs until `millis`, checking the accounts regularly.
 fn network(scenario: &Scenario, millis: u64) -> Network {
     let mut network = Network::new(plan(scenario).unwrap()).unwrap();
     for step in 1..=millis * 20 {
@@ -88,9 +88,9 @@ fn bursts_arrive_whole_though_frames_are_dropped() {
         assert_eq!(lost, network.totals().dropped, "{transport}");
         let repeated = sum(&network, |flow| flow.repeated);
         assert!(repeated >= lost, "{transport}: {repeated} for {lost}");
-        // Vegas sees the queue and loses none.
+        // Vegas notices the queue and loses none.
         assert_eq!(lost == 0, transport == "vegas", "{transport}: {lost}");
-        // The way back is free: every answer arrives. Nothing is left under way, nor timers.
+        // The reverse path is free: every answer arrives. Neither frames in flight nor timers are left.
         assert_eq!(
             sum(&network, |flow| flow.answers_sent),
             sum(&network, |flow| flow.received)
@@ -156,7 +156,7 @@ fn dcqcn_spares_pfc_and_its_notifications_have_a_class_of_their_own() {
             .map(|port| network.switch(1).counters(port).priority[priority].rx_frames)
             .sum::<u64>()
     };
-    // Those of the hosts behind the second switch; one may be under way.
+    // Answers of the hosts at the second switch; one may be in flight.
     assert!(by_class(&dcqcn, 6).abs_diff(answers) <= 3);
     for flow in dcqcn.flows() {
         let point = flow.reaction_point().unwrap();
@@ -165,7 +165,7 @@ fn dcqcn_spares_pfc_and_its_notifications_have_a_class_of_their_own() {
     }
 }
 
-/// Data one way, acknowledgements of other data the other way, all in one lossless class.
+/// Data in one direction, acknowledgements of other data in the other, all in one lossless class.
 #[test]
 fn answers_wait_for_pauses_like_other_frames() {
     let mut text = DUMBBELL.to_owned();

@@ -1,4 +1,4 @@
-//! Wide networks, with fewer seeds than `cargo xtask soak --search` has, and what a finding is shrunk to.
+//! Wide networks, with fewer seeds than in `cargo xtask soak --search`, and shrinking of findings.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Flow completion times against those of an empty network, and flows that wait for each other.
+//! Flow completion times relative to an empty network, and flows that wait for each other.
 
 use std::path::Path;
 
@@ -32,8 +32,7 @@ fn nanos(seconds: Option<f64>) -> u64 {
     (seconds.expect("a time") * 1e9).round() as u64
 }
 
-/// Rate in Mbit/s and delay in nanoseconds, of the hosts' lines and then of each link of a line of
-/// switches.
+/// Rate in Mbit/s and delay in nanoseconds, of the hosts' lines and then of each link of a line of switches.
 type Lines = Vec<(u64, u64)>;
 
 #[derive(Clone, Debug)]
@@ -97,7 +96,7 @@ fn text(one: &One) -> String {
     text
 }
 
-/// A moment in nanoseconds ÷ a rate in Mbit/s, so that each bit takes a whole number.
+/// A time in nanoseconds, with fractions in units of 1 ÷ rate in Mbit/s, so that each bit takes a whole number.
 struct Moment {
     mbit: u128,
     parts: u128,
@@ -115,7 +114,7 @@ impl Moment {
         self.parts.div_ceil(self.mbit) as u64
     }
 
-    /// `bytes` begin at `begin`, or as much earlier within that nanosecond as the line was free.
+    /// Sends `bytes` from `begin` on, or earlier within that nanosecond if the line was free.
     fn pass(&mut self, begin: u64, bytes: u64) -> u64 {
         if begin > self.nanos() {
             self.parts = u128::from(begin) * self.mbit;
@@ -125,7 +124,7 @@ impl Moment {
     }
 }
 
-/// The slow model: each frame over each line, one after the other. In nanoseconds after the start.
+/// The slow model: each frame over each line, one after another; in nanoseconds since the start.
 fn model(one: &One) -> u64 {
     let host = one.lines[0];
     let mut lines = one.lines.clone();
@@ -219,7 +218,7 @@ fn a_workload_is_slowed_down_and_every_bin_says_how_much() {
     let of_bins: u64 = result.slowdown.iter().map(|bin| bin.flows).sum();
     assert_eq!(of_bins, all.len() as u64);
     assert_eq!(result.slowdown, slowdown::bins(&result.flows));
-    // Written results read the same.
+    // Written results are read back unchanged.
     let json = serde_json::to_string(&result).unwrap();
     let again: RunResult = serde_json::from_str(&json).unwrap();
     for (again, bin) in again.slowdown.iter().zip(&result.slowdown) {
@@ -251,7 +250,7 @@ fn many_flows_have_two_curves_that_sum_up_what_arrived() {
         let chosen = flows.filter(|(index, _)| scenario.crosses_links(*index) == is_between);
         chosen.map(|(_, flow)| flow.bits_per_second * 1.5e-3).sum()
     };
-    // Frames that arrive at the very end are in no interval.
+    // Frames that arrive at the very end belong to no interval.
     for (curve, flows) in [(between, of_flows(true)), (inside, of_flows(false))] {
         assert!(
             (curve / flows - 1.0).abs() < 1e-4 && flows > 0.0,

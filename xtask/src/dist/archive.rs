@@ -1,4 +1,4 @@
-//! The archive of static programs, with the files of a system around them.
+//! The archive of static programs and the files of an installation.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use super::tree::{gzip, Tree, DATA};
 use super::{directory, VERSION};
 use crate::build;
 
-/// The package whose manifest lists the Debian package's files. The archive has the same.
+/// The package whose manifest lists the files of the Debian package, which the archive shares.
 const LISTED_BY: &str = "weir-switchd";
-/// Files of the archive alone: source and destination.
+/// Files in the archive only: source, destination and permissions.
 const MORE: [(&str, &str, u32); 2] = [
     ("LICENSE-*", "usr/share/doc/weir/", DATA),
     ("packaging/archive/INSTALL", "", DATA),
 ];
 
-/// Packs `programs`, what was `generated` by them, and files of `time`; returns where the archive is.
+/// Packs `programs` and their `generated` files, all dated `time`; returns the archive's path.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ fn listed() -> Result<Vec<(String, String, u32)>> {
 mod tests {
     use super::*;
 
-    /// Programs and their generated files are empty here.
+    /// Uses empty programs and generated files.
     #[test]
     fn the_archive_has_what_the_package_has() {
         let directory = std::env::temp_dir().join(format!("weir-archive-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Builds the Debian package, and tries it in a clean Debian.
+//! Builds the Debian package, and tests it in a clean Debian.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,24 +9,16 @@ use super::{directory, generate, generate_programs, output, programs, source_tim
 use crate::vm::apt;
 use crate::{build, tool};
 
-/// Revision of the first release of this version for Debian.
+/// Debian revision of this version.
 const REVISION: &str = "1";
 
-/// Builds the package; returns where it is. With `no_install`, cargo-deb has to be there.
-///
-/// # Errors
-///
-/// When something does not compile, or there is no cargo-deb.
+/// Builds the package; returns its path. With `no_install`, cargo-deb must be installed.
 pub fn package(no_install: bool) -> Result<PathBuf> {
     package_at(no_install, source_time()?)
 }
 
-/// Builds the package of the programs in `target/release`, which tests in guests install: they have paths of this machine in them. The
-/// book in it is the README alone.
-///
-/// # Errors
-///
-/// As [`package`].
+/// Builds the package of the programs in `target/release`, for tests in guests: they contain paths of this machine. Its book
+/// is the README only.
 pub fn package_of_release() -> Result<PathBuf> {
     let cargo_deb = cargo_deb(false)?;
     let binaries = build::programs()?;
@@ -45,9 +37,9 @@ pub fn package_of_release() -> Result<PathBuf> {
     )
 }
 
-/// Packages with files of `time`.
+/// Builds the package with files dated `time`.
 pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
-    // Of the Debian package dpkg-dev; without it the package would depend on nothing.
+    // From the Debian package dpkg-dev; without it the package would lack its dependencies.
     output(Command::new("dpkg-shlibdeps").arg("--version"))?;
     let cargo_deb = cargo_deb(no_install)?;
     let binaries = programs::packaged(time)?;
@@ -63,11 +55,7 @@ pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// Builds the package and a higher version of it, and has packaging/check.sh install, run, upgrade and purge them.
-///
-/// # Errors
-///
-/// When the package does not build or does not do what it should.
+/// Builds the package and a higher version of it, and lets packaging/check.sh install, run, upgrade and purge them.
 pub fn check(no_install: bool) -> Result<()> {
     let old = package(no_install)?;
     let new = deb(
@@ -77,7 +65,7 @@ pub fn check(no_install: bool) -> Result<()> {
         &programs::packaged_target(),
         &[],
     )?;
-    // debootstrap wants an empty directory; what a killed check left has no mounts, they ended with it.
+    // debootstrap requires an empty directory; mounts of a killed check ended with it.
     let root = directory().join("root");
     if root.exists() {
         std::fs::remove_dir_all(&root).with_context(|| root.display().to_string())?;
@@ -118,7 +106,7 @@ fn deb(
     let told = String::from_utf8(output(&mut command)?)?;
     let package = told.lines().last().unwrap_or_default();
     if package.is_empty() {
-        bail!("cargo-deb does not say where the package is");
+        bail!("cargo-deb does not report the path of the package");
     }
     Ok(package.into())
 }

@@ -1,4 +1,4 @@
-//! The artefacts where they were not built: clean Debians and an Ubuntu, an empty file system, another processor.
+//! Tests the artefacts away from the build machine: clean Debians and an Ubuntu, an empty file system, another processor.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,10 +11,10 @@ use super::{deb, directory, VERSION};
 use crate::vm::apt;
 use crate::{build, tool};
 
-/// Where they are tried.
+/// Place of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Place {
-    /// Debian 12: the package, the book's ten minutes, the archive.
+    /// Debian 12: the package, the book's ten minutes, and the archive.
     Bookworm,
     /// Debian 13: the same.
     Trixie,
@@ -26,8 +26,8 @@ pub enum Place {
     Aarch64,
 }
 
-/// Scenarios whose results must be the same bytes everywhere, with their durations: policies,
-/// classes, patterns, faults, transports, pictures with logarithms.
+/// Scenarios whose results must be identical on all machines, with their durations: policies, classes, patterns, faults,
+/// transports, pictures with logarithms.
 const FIGURES: [(&str, &str); 8] = [
     ("all-reduce", "5ms"),
     ("faults", "4s"),
@@ -38,16 +38,16 @@ const FIGURES: [(&str, &str); 8] = [
     ("shared-buffers", "50ms"),
     ("workload", "2ms"),
 ];
-/// Environment variables for Ubuntu's archive, and for its keys, which no package of Debian 12 has.
+/// Environment variables for Ubuntu's archive and its keys, which no package of Debian 12 has.
 const UBUNTU: [&str; 2] = ["WEIR_UBUNTU_ARCHIVE", "WEIR_UBUNTU_KEYRING"];
-/// The commands of a new user.
+/// Chapter with the commands of a new user.
 const CHAPTER: &str = "docs/src/start/ten-minutes.md";
 
-/// Tries what target/dist has in `places`, one after the other; the package is built anew.
+/// Tests the artefacts in target/dist in `places`, one after the other; rebuilds the package.
 ///
 /// # Errors
 ///
-/// What is missing, and the first thing that is not as it should be.
+/// The first missing artefact or failed test.
 pub fn check(places: &[Place], no_install: bool) -> Result<()> {
     let package = deb::package(no_install)?;
     let native = Platform::native()?;
@@ -87,7 +87,7 @@ pub fn check(places: &[Place], no_install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the processor that this machine does not have.
+/// Returns the processor that this machine has to emulate.
 fn emulated() -> Result<Platform> {
     let other = PLATFORMS.into_iter().find(|platform| !platform.is_native());
     let there = Command::new("qemu-aarch64-static")
@@ -102,7 +102,7 @@ fn emulated() -> Result<Platform> {
     other.context("there is no other processor")
 }
 
-/// Results of this machine's programs.
+/// Compares the results of the archive's programs with this machine's programs.
 fn figures(work: &Path) -> Result<()> {
     let figures = work.join("figures");
     std::fs::create_dir_all(&figures).with_context(|| figures.display().to_string())?;
@@ -127,7 +127,7 @@ fn figures(work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ubuntu's archive, once its keys are in `work`: apt of a Debian has neither.
+/// Returns Ubuntu's archive, after writing its keys to `work`: apt of a Debian has neither.
 fn ubuntu(work: &Path) -> Result<String> {
     let [archive, keyring] = UBUNTU.map(|name| {
         let value = std::env::var(name).ok();

@@ -1,9 +1,9 @@
-//! The manual page of the configuration, weir-switchd.toml(5): the book's page.
+//! The manual page of the configuration, weir-switchd.toml(5), converted from the book's page.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use roff::{bold, roman, Inline, Roff};
 
-/// Line that man-pages(7) requires and a page of the book lacks.
+/// Line that man-pages(7) requires and the book's page lacks.
 const NAME: &str = "weir-switchd.toml - configuration of weir-switchd";
 const FILES: [(&str, &str); 1] = [(
     "/etc/weir/switchd.toml",
@@ -11,7 +11,7 @@ const FILES: [(&str, &str); 1] = [(
 )];
 const SEE_ALSO: &str = "weir-switchd(8), switchctl(1)";
 
-/// A page of the book as one of the manual.
+/// Converts a page of the book into a manual page.
 pub fn page(markdown: &str) -> String {
     let mut page = Page::default();
     let version = format!("Weir {}", super::VERSION);
@@ -39,12 +39,12 @@ pub fn page(markdown: &str) -> String {
 #[derive(Default)]
 struct Page {
     roff: Roff,
-    /// Text of the present paragraph, heading or cell.
+    /// Text of the current paragraph, heading or cell.
     text: Vec<Inline>,
-    /// Present styles of the text: strong or emphasized, the innermost last.
+    /// Current styles of the text, strong or emphasised, the innermost last.
     styles: Vec<fn(String) -> Inline>,
     is_code: bool,
-    /// A paragraph of an item of a list is beside the bullet.
+    /// True in an item of a list, whose paragraph follows the bullet.
     is_item: bool,
     head: Vec<String>,
     cells: Vec<Vec<Inline>>,
@@ -101,7 +101,7 @@ impl Page {
             TagEnd::Heading(level) => {
                 let heading = plain(&std::mem::take(&mut self.text));
                 match level {
-                    // The page's title is in its name.
+                    // The page's name contains its title.
                     HeadingLevel::H1 => {}
                     HeadingLevel::H2 => _ = self.roff.control("SH", [heading.as_str()]),
                     _ => _ = self.roff.control("SS", [heading.as_str()]),
@@ -128,8 +128,7 @@ impl Page {
         }
     }
 
-    /// Writes a row of a table: the name in its first cell, the cells between in parentheses, and
-    /// below the last one.
+    /// Writes a row of a table: the name from its first cell, the middle cells in parentheses, and the last cell below.
     fn row(&mut self) {
         let mut cells = std::mem::take(&mut self.cells).into_iter();
         let mut tag = vec![bold(plain(&cells.next().unwrap_or_default()))];
@@ -153,7 +152,7 @@ impl Page {
     }
 }
 
-/// Without styles.
+/// Returns the text without styles.
 fn plain(text: &[Inline]) -> String {
     let part = |inline: &Inline| match inline {
         Inline::Roman(text) | Inline::Italic(text) | Inline::Bold(text) => text.clone(),

@@ -1,5 +1,4 @@
-//! Artefacts to install: the Debian package, the archive of static programs, the image of a
-//! container.
+//! Artefacts to install: the Debian package, the archive of static programs, the container image.
 //!
 //! Design: docs/src/internals/design/packaging.md.
 
@@ -27,7 +26,7 @@ use elsewhere::Place;
 use programs::Platform;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// For `--help`.
+/// Text of `--help` after the options.
 pub const HELP: &str = "\
 Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs
 cargo-deb and mdBook under target/tools if they are missing.
@@ -54,10 +53,9 @@ Examples:
   cargo xtask dist --all --platform x86_64
   cargo xtask dist --check
   cargo xtask dist --elsewhere --place trixie --place aarch64";
-/// Sums of all artefacts, in the format of sha256sum(1).
+/// Checksums of all artefacts, in the format of sha256sum(1).
 const SUMS: &str = "SHA256SUMS";
 
-/// The command line.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -65,25 +63,21 @@ pub struct Arguments {
     /// Test the package in a clean Debian.
     #[arg(long, conflicts_with = "all")]
     check: bool,
-    /// Build the archives of static programs, images, bills of materials, and sums of all.
+    /// Build the archives of static programs, images, bills of materials, and checksums.
     #[arg(long)]
     all: bool,
     /// With --all: only for this processor, x86_64 or aarch64 [default: both].
     #[arg(long, value_name = "PLATFORM", requires = "all")]
     platform: Vec<Platform>,
-    /// Try package and archives in other places.
+    /// Test package and archives in other places.
     #[arg(long, conflicts_with_all = ["all", "check"])]
     elsewhere: bool,
-    /// With --elsewhere: only there. Repeat it [default: all].
+    /// With --elsewhere: only this place. Repeat it [default: all].
     #[arg(long, value_name = "PLACE", requires = "elsewhere")]
     place: Vec<Place>,
 }
 
-/// Does what the command line says.
-///
-/// # Errors
-///
-/// When something does not compile, or a package does not do what it should.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let no_install = arguments.setup.no_install;
     if arguments.check {
@@ -107,20 +101,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Builds everything: for each of `platforms` the archive, the image and the bill of materials; the
-/// package, and all sums.
-///
-/// # Errors
-///
-/// When something does not compile, or a tool is missing.
+/// Builds everything: the archive, the image and the bill of materials for each of `platforms`; the package, and checksums.
 fn all(platforms: &[Platform], no_install: bool) -> Result<()> {
     let time = source_time()?;
     // Before half an hour of compiling.
     for platform in platforms {
         platform.require()?;
     }
-    // Files that the programs generate are the same on all platforms, and this machine runs its
-    // own. They are kept apart from the Debian package's, which differ.
+    // The programs' generated files are the same on all platforms, so this machine's programs generate them. They are
+    // separate from the Debian package's, which differ.
     let generated = directory().join("static");
     generate(
         &programs::build(Platform::native()?, time)?,
@@ -139,7 +128,7 @@ fn all(platforms: &[Platform], no_install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Writes the sums of `artefacts` beside them.
+/// Writes the checksums of `artefacts` next to them.
 fn sums(artefacts: &[PathBuf]) -> Result<PathBuf> {
     let mut lines = Vec::new();
     for artefact in artefacts {
@@ -153,13 +142,13 @@ fn sums(artefacts: &[PathBuf]) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// In hexadecimal digits.
+/// Returns hexadecimal digits.
 fn sha256(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the time of all files in artefacts, in seconds: the commit's, or `SOURCE_DATE_EPOCH`
+/// Returns the date of all files in artefacts, in seconds since 1970: the commit's, or `SOURCE_DATE_EPOCH`
 /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
 fn source_time() -> Result<u64> {
     let told = match std::env::var("SOURCE_DATE_EPOCH") {
@@ -180,7 +169,7 @@ fn directory() -> PathBuf {
     build::root().join("target/dist")
 }
 
-/// Generates the book, and manual pages and completions by the programs themselves.
+/// Generates the book, and lets the programs generate manual pages and completions.
 fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
     book::render(&directory.join("book"), no_install)?;
     generate_programs(binaries, directory)

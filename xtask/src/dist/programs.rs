@@ -1,4 +1,4 @@
-//! The programs, linked so that they run on any Linux of their architecture, and the same bytes wherever they are built.
+//! The programs, linked to run on any Linux of their architecture, and with the same bytes wherever they are built.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,8 +8,8 @@ use oci_spec::image::Arch;
 
 use crate::build::{self, PROGRAMS};
 
-/// Target platform of programs, with glibc, linked statically: libelf and zlib are available for
-/// it, and two files suffice for the programs' use of NSS.
+/// Target platform of programs. They are linked statically with glibc, for which libelf and zlib are available, and whose
+/// NSS needs only two files here.
 #[derive(Debug, Clone, Copy)]
 pub struct Platform {
     /// Rust's name of the processor: `std::env::consts::ARCH`.
@@ -18,7 +18,6 @@ pub struct Platform {
     architecture: &'static str,
 }
 
-/// All of them.
 pub const PLATFORMS: [Platform; 2] = [
     Platform {
         processor: "x86_64",
@@ -30,16 +29,15 @@ pub const PLATFORMS: [Platform; 2] = [
     },
 ];
 
-/// With this feature libxdp is compiled below the target directory, also for another processor, and
-/// not in cargo's home.
+/// With this feature libxdp is compiled below the target directory rather than in cargo's home, also for another processor.
 const LIBXDP_APART: &str = "weir-switchd/libxdp-apart";
 
 impl Platform {
-    /// Of this machine.
+    /// Returns this machine's platform.
     ///
     /// # Errors
     ///
-    /// When programs are not built for such a one.
+    /// When programs are not built for it.
     pub fn native() -> Result<Self> {
         let mut all = PLATFORMS.into_iter();
         let native = all.find(|platform| platform.is_native());
@@ -48,32 +46,32 @@ impl Platform {
         })
     }
 
-    /// Returns true if this machine runs them.
+    /// Returns true for this machine's platform.
     pub fn is_native(self) -> bool {
         self.processor == std::env::consts::ARCH
     }
 
-    /// As compilers call it.
+    /// Returns the target triple of compilers.
     pub fn target(self) -> String {
         format!("{}-unknown-linux-gnu", self.processor)
     }
 
-    /// As the names of artefacts have it.
+    /// Returns the name used in artefacts.
     pub fn name(self) -> String {
         format!("{}-linux", self.processor)
     }
 
-    /// As an image names its architecture.
+    /// Returns the architecture of an image.
     pub fn oci(self) -> Arch {
         Arch::from(self.architecture)
     }
 
-    /// Returns Debian's directory of its libraries' pkg-config files.
+    /// Returns Debian's directory of its pkg-config files.
     pub fn pkg_config(self) -> String {
         format!("/usr/lib/{}-linux-gnu/pkgconfig", self.processor)
     }
 
-    /// A program of binutils or gcc that makes files for it.
+    /// Returns the program of binutils or gcc for this platform.
     pub fn tool(self, name: &str) -> String {
         match self.is_native() {
             true => name.to_owned(),
@@ -81,11 +79,7 @@ impl Platform {
         }
     }
 
-    /// Fails unless what another machine's programs are built with is here.
-    ///
-    /// # Errors
-    ///
-    /// Says what to install.
+    /// Checks for the tools required to build for another platform; the error names what to install.
     pub fn require(self) -> Result<()> {
         if self.is_native() {
             return Ok(());
@@ -138,11 +132,7 @@ impl std::str::FromStr for Platform {
     }
 }
 
-/// Builds them, linked statically; returns where they are.
-///
-/// # Errors
-///
-/// When they do not compile.
+/// Builds the programs, linked statically; returns their directory.
 pub fn build(platform: Platform, time: u64) -> Result<PathBuf> {
     platform.require()?;
     let target = platform.target();
@@ -171,11 +161,7 @@ pub fn build(platform: Platform, time: u64) -> Result<PathBuf> {
     Ok(target_directory.join(target).join("release"))
 }
 
-/// Builds those of the Debian package, for this machine and with the libraries of its system; returns where they are.
-///
-/// # Errors
-///
-/// When they do not compile.
+/// Builds the Debian package's programs, for this machine and linked with its libraries; returns their directory.
 pub fn packaged(time: u64) -> Result<PathBuf> {
     let target_directory = packaged_target();
     let status = comparable(Platform::native()?, &target_directory, "", time)?
@@ -187,13 +173,12 @@ pub fn packaged(time: u64) -> Result<PathBuf> {
     Ok(target_directory.join("release"))
 }
 
-/// The target directory of the package's programs. What is built every day has paths of this machine in them.
+/// Returns the target directory of the package's programs. Ordinary builds contain paths of this machine.
 pub fn packaged_target() -> PathBuf {
     build::target_directory().join("package")
 }
 
-/// Returns cargo with the settings for all programs in `target_directory`, with further `flags` of
-/// rustc, so that they are the same bytes wherever they are built.
+/// Returns cargo with settings for reproducible programs in `target_directory`, and further `flags` of rustc.
 fn comparable(
     platform: Platform,
     target_directory: &Path,
@@ -222,8 +207,8 @@ fn comparable(
             format!("CFLAGS_{variable}"),
             remapped("-ffile-prefix-map=")?.join(" "),
         )
-        // Objects that crates compile for the kernel with clang: `#` suppresses messages about each
-        // option, `+` appends one.
+        // For objects that crates compile for the kernel with clang: `#` suppresses messages about each option, `+` appends
+        // one.
         .env(
             "CCC_OVERRIDE_OPTIONS",
             format!("# {}", remapped("+-ffile-prefix-map=")?.join(" ")),
@@ -233,7 +218,7 @@ fn comparable(
     Ok(cargo)
 }
 
-/// Returns options by which compilers replace this machine's paths.
+/// Returns compiler options that replace this machine's paths.
 fn remapped(option: &str, target_directory: &Path) -> Result<Vec<String>> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
@@ -242,7 +227,7 @@ fn remapped(option: &str, target_directory: &Path) -> Result<Vec<String>> {
             Path::new(&home).join(".cargo")
         }
     };
-    // The last one that fits counts.
+    // The last match counts.
     let paths = [
         (build::root(), "/weir"),
         (target_directory.to_owned(), "/weir/target"),
@@ -252,11 +237,7 @@ fn remapped(option: &str, target_directory: &Path) -> Result<Vec<String>> {
     Ok(options.to_vec())
 }
 
-/// Fails unless the programs in `directory` need no library of the system that they run on.
-///
-/// # Errors
-///
-/// Names the one that does.
+/// Fails, naming the program, if a program in `directory` needs a system library.
 pub fn require_static(directory: &Path) -> Result<()> {
     for program in PROGRAMS {
         let path = directory.join(program);

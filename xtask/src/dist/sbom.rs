@@ -1,5 +1,4 @@
-//! Bill of materials of the static programs, as CycloneDX 1.5: crates by cargo's own resolution,
-//! and the C libraries that are linked in.
+//! Bill of materials of the static programs, as CycloneDX 1.5: crates from cargo's resolution, and the linked C libraries.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -23,8 +22,7 @@ use super::programs::Platform;
 use super::{output, VERSION};
 use crate::build::{self, PROGRAMS};
 
-/// C libraries of this machine that are linked into the programs: their names in pkg-config, and
-/// their licences.
+/// C libraries of this machine linked into the programs: their names in pkg-config, and their licences.
 const LIBRARIES: [(&str, &str); 2] = [
     ("libelf", "GPL-2.0-or-later OR LGPL-3.0-or-later"),
     ("zlib", "Zlib"),
@@ -32,11 +30,7 @@ const LIBRARIES: [(&str, &str); 2] = [
 const GLIBC_LICENSE: &str = "LGPL-2.1-or-later";
 const SUBJECT: &str = "weir";
 
-/// Writes the bill of materials into `directory`, as of `time`; returns where it is.
-///
-/// # Errors
-///
-/// When cargo or pkg-config does not answer.
+/// Writes the bill of materials, dated `time`, into `directory`; returns its path.
 pub fn write(platform: Platform, directory: &Path, time: u64) -> Result<PathBuf> {
     let bom = bom(&metadata(platform)?, &libraries(platform)?, time)?;
     let mut text = Vec::new();
@@ -84,7 +78,7 @@ fn bom(metadata: &Metadata, libraries: &[Component], time: u64) -> Result<Bom> {
         Some(SUBJECT.to_owned()),
     );
     let bom = Bom {
-        // One of the same programs is the same file.
+        // The same programs must have the same file.
         serial_number: None,
         metadata: Some(About {
             timestamp: Some(DateTime::try_from(when.format(&Rfc3339)?)?),
@@ -103,8 +97,7 @@ fn bom(metadata: &Metadata, libraries: &[Component], time: u64) -> Result<Bom> {
     Ok(bom)
 }
 
-/// Returns packages that are linked into the programs, and their linked dependencies, without those
-/// for builds or tests.
+/// Returns the packages linked into the programs with their linked dependencies, without those for builds or tests.
 fn linked(metadata: &Metadata) -> Result<BTreeMap<&PackageId, BTreeSet<&PackageId>>> {
     let resolve = metadata.resolve.as_ref();
     let nodes = &resolve.context("cargo resolves nothing")?.nodes;
@@ -147,7 +140,7 @@ fn component(package: &Package) -> Result<Component> {
         &version,
         Some(reference(package)),
     );
-    // Weir's own are in no registry.
+    // Weir's own packages are in no registry.
     if package.source.is_some() {
         component.purl = Some(Purl::new("cargo", &package.name, &version)?);
     }
@@ -156,7 +149,7 @@ fn component(package: &Package) -> Result<Component> {
 }
 
 fn licensed(expression: &str) -> Result<Licenses> {
-    // Crates of old have a slash for OR.
+    // Old crates use a slash for OR.
     let expression = SpdxExpression::parse_lax(expression.to_owned())
         .with_context(|| format!("not a licence of SPDX: {expression}"))?;
     Ok(Licenses(vec![LicenseChoice::Expression(expression)]))

@@ -1,4 +1,4 @@
-//! Files to be packed, and the same bytes for the same files: sorted, of nobody, of one time.
+//! Files to be packed, reproducibly: sorted, without owner, with one date.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,13 +9,13 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use tar::{Builder, EntryType, Header};
 
-/// Permissions of files that are read.
+/// Permissions of data files.
 pub const DATA: u32 = 0o644;
 /// Permissions of programs.
 pub const PROGRAM: u32 = 0o755;
 const DIRECTORY: u32 = 0o755;
 
-/// Paths without a slash at the beginning, and what is there.
+/// Contents by path, without a leading slash.
 #[derive(Debug, Default)]
 pub struct Tree(BTreeMap<String, Entry>);
 
@@ -26,7 +26,7 @@ enum Entry {
 }
 
 impl Tree {
-    /// Puts a file there, and the directories that it is in.
+    /// Adds a file and its parent directories.
     pub fn add(&mut self, path: &str, mode: u32, bytes: Vec<u8>) {
         if let Some((parent, _)) = path.rsplit_once('/') {
             self.directory(parent, DIRECTORY);
@@ -34,7 +34,7 @@ impl Tree {
         self.0.insert(path.to_owned(), Entry::File { bytes, mode });
     }
 
-    /// Puts a directory there, and those that it is in.
+    /// Adds a directory and its parents.
     pub fn directory(&mut self, path: &str, mode: u32) {
         let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
         for parent in parents {
@@ -45,24 +45,20 @@ impl Tree {
         self.0.entry(path.to_owned()).or_insert(entry);
     }
 
-    /// The same with a file of this machine.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be read.
+    /// Adds a file of this machine.
     pub fn copy(&mut self, path: &str, mode: u32, from: &Path) -> Result<()> {
         let bytes = std::fs::read(from).with_context(|| from.display().to_string())?;
         self.add(path, mode, bytes);
         Ok(())
     }
 
-    /// Copies the files that `pattern` names, whose last part may have one `*`, into the directory `into`, which ends in a slash
-    /// or is empty; or the one file there to the path `into`; or, where the pattern ends in `**/*`, all files below. So cargo-deb
-    /// reads its list.
+    /// Copies files like cargo-deb's list. If `into` ends in a slash or is empty, it is the directory for all files that
+    /// match `pattern`, whose last part may contain one `*`; otherwise it is the path of a single file. A pattern that ends
+    /// in `**/*` matches all files below.
     ///
     /// # Errors
     ///
-    /// When there is none, or one cannot be read.
+    /// When no file matches, or one cannot be read.
     pub fn copy_all(&mut self, into: &str, mode: u32, pattern: &Path) -> Result<()> {
         if pattern.ends_with("**/*") {
             let below = pattern.parent().and_then(Path::parent);
@@ -107,11 +103,11 @@ impl Tree {
         Ok(())
     }
 
-    /// An archive of all, below `prefix`, with files of `time`.
+    /// Packs everything below `prefix`, with files dated `time`.
     ///
     /// # Errors
     ///
-    /// When a path is too long for one.
+    /// When a path is too long for the format.
     pub fn tar(&self, prefix: &str, time: u64) -> Result<Vec<u8>> {
         let mut builder = Builder::new(Vec::new());
         for (path, entry) in &self.0 {
@@ -134,11 +130,7 @@ impl Tree {
     }
 }
 
-/// Compressed without a name and a time.
-///
-/// # Errors
-///
-/// None that memory does not make.
+/// Compresses without a name and a date.
 pub fn gzip(bytes: &[u8], compression: Compression) -> Result<Vec<u8>> {
     let mut encoder: GzEncoder<Vec<u8>> = GzBuilder::new().write(Vec::new(), compression);
     encoder.write_all(bytes)?;

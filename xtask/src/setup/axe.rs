@@ -1,4 +1,4 @@
-//! axe-core, which looks at the live page for what some readers cannot use: a file of the npm registry, below `target`.
+//! axe-core, which checks the live page for accessibility: a file from the npm registry, below `target`.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use sha2::{Digest, Sha256};
 
 use crate::tool::run;
 
-/// The release, as npm names it, and the file that npm writes.
+/// The release's name in npm, and the file that npm writes.
 const RELEASE: &str = "axe-core@4.14.1";
 const ARCHIVE: &str = "axe-core-4.14.1.tgz";
 const ARCHIVE_SHA256: &str = "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745";
-/// Needed file of the package.
+/// Path of the required file in the package.
 const SCRIPT: &str = "package/axe.min.js";
-/// Of that file.
+/// Checksum of that file.
 const SCRIPT_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
 const MILLISECONDS_MAX: &str = "120000";
-/// Marker beside it after a failed download: the test of the page reports it, and uses only its own
-/// checks.
+/// Marker next to it after a failed download: the page's test reports it, and runs only its own checks.
 const NOT_REACHED: &str = "not-reached";
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe")
 }
 
-/// Fetches the script, or another release when another is wanted. `false` where the registry was not reached, which has been said.
+/// Fetches the script, unless the right release is present. Returns `false`, after a message, if the registry was
+/// unreachable.
 ///
 /// # Errors
 ///
-/// When it is missing and is not to be fetched, when what came is something else, or when it cannot be written.
+/// When it is missing with `no_install`, the checksum differs, or it cannot be written.
 pub fn set_up(no_install: bool) -> Result<bool> {
     let script = directory().join("axe.min.js");
     if std::fs::read(&script).is_ok_and(|bytes| digest(&bytes) == SCRIPT_SHA256) {
@@ -55,12 +55,12 @@ pub fn set_up(no_install: bool) -> Result<bool> {
     let bytes = std::fs::read(&archive).context("target/axe: the archive")?;
     std::fs::write(&script, script_of(&bytes)?).context("target/axe/axe.min.js")?;
     std::fs::remove_file(&archive).context("target/axe: the archive")?;
-    // Of an earlier attempt, if there was one.
+    // Left by an earlier attempt.
     let _ = std::fs::remove_file(directory().join(NOT_REACHED));
     Ok(true)
 }
 
-/// Returns the script in the archive `bytes`.
+/// Extracts the script from the archive `bytes`.
 fn script_of(bytes: &[u8]) -> Result<Vec<u8>> {
     let found = digest(bytes);
     if found != ARCHIVE_SHA256 {

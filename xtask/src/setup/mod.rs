@@ -10,7 +10,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::{deny, root};
 
-/// Purpose of the caller.
+/// Purpose of the installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Build and run labs.
@@ -33,7 +33,7 @@ enum Sign {
 #[derive(Clone, Copy, Debug)]
 struct Need {
     sign: Sign,
-    /// The Debian and Ubuntu package that has it.
+    /// The Debian and Ubuntu package that contains it.
     package: &'static str,
     why: &'static str,
     tests_only: bool,
@@ -256,16 +256,16 @@ const NEEDS: &[Need] = &[
     ),
 ];
 
-/// Says what is missing and why it is needed, and installs it unless told not to.
+/// Lists missing packages with their purpose, and installs them unless `no_install`.
 ///
 /// # Errors
 ///
-/// When something is missing and is not to be, or cannot be, installed.
+/// When a package is missing with `no_install`, or cannot be installed.
 pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
     install_missing(no_install, purpose)?;
     if purpose == Purpose::All {
         deny::program(no_install)?;
-        // Both, even if the first was not reached.
+        // Try both, even if the first was unreachable.
         let reached = [python::set_up(no_install)?, axe::set_up(no_install)?];
         let is_all = reached == [true; 2];
         let but = if is_all {
@@ -345,7 +345,7 @@ fn apt_get(arguments: &[&str]) -> Result<()> {
         command.args(["env", "DEBIAN_FRONTEND=noninteractive"]);
         command
     };
-    // Another apt-get may be at work, as on machines that update themselves when they start.
+    // Another apt-get may be running, as on machines that update themselves at boot.
     command.args(["apt-get", "--quiet", "-o", "DPkg::Lock::Timeout=120"]);
     let status = command
         .args(arguments)
@@ -402,7 +402,7 @@ fn header_is_there(name: &str) -> bool {
         .any(|directory| Path::new(directory).join(name).is_file())
 }
 
-/// Checks the system's Python, whose packages apt installs: another may come first in the path.
+/// Checks the system's Python, for which apt installs packages; another may be first in the path.
 fn python_module_is_there(name: &str) -> bool {
     Command::new("/usr/bin/python3")
         .args([

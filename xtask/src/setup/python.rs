@@ -1,4 +1,4 @@
-//! Test dependencies from the Python Package Index, in an environment of its own below `target`.
+//! Test dependencies from the Python Package Index, in an environment below `target`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,8 +7,8 @@ use anyhow::{bail, Context, Result};
 
 use crate::tool::run;
 
-/// Marker in the environment after a failed download: tests that need it report it and pass, and
-/// the continuous integration prints it at its end.
+/// Marker in the environment after a failed download: tests that need it report it and pass, and the continuous integration
+/// prints it at its end.
 const NOT_REACHED: &str = "not-reached";
 /// Versions and digests.
 const REQUIREMENTS: &str = include_str!("../../../tests/e2e/python/requirements.txt");
@@ -17,11 +17,12 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Makes the environment, or makes it anew when other versions are wanted. `false` where the index was not reached, which has been said.
+/// Creates the environment, or recreates it for other versions. Returns `false`, after a message, if the index was
+/// unreachable.
 ///
 /// # Errors
 ///
-/// When it is not as it should be and is not to be, or cannot be, made.
+/// When it is missing or outdated with `no_install`, or cannot be created.
 pub fn set_up(no_install: bool) -> Result<bool> {
     let environment = repository().join("target/python");
     let installed = environment.join("requirements.txt");
@@ -33,7 +34,7 @@ pub fn set_up(no_install: bool) -> Result<bool> {
         bail!("not installed because of --no-install: target/python, with {requirements}");
     }
     println!("installing with pip into target/python: {requirements}");
-    // The system's, so that it lasts as long as the system does.
+    // The system's Python, which lasts as long as the system.
     run(Command::new("/usr/bin/python3")
         .args(["-m", "venv", "--clear"])
         .arg(&environment))?;

@@ -1,4 +1,4 @@
-//! A running guest: the emulator, its monitor, and the jobs that the guest does.
+//! A running guest: the emulator, its monitor, and the jobs in the guest.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -16,12 +16,12 @@ use super::set_up::image::Image;
 use super::set_up::packages::Packages;
 use super::set_up::programs::{make_directory, remove_directory};
 
-/// The boot takes some 12 s on an idle machine.
+/// Time limit of the boot, which takes some 12 s on an idle machine.
 const BOOT_LIMIT: Duration = Duration::from_secs(300);
 /// Default time limit of a job.
 const JOB_LIMIT: Duration = Duration::from_secs(90);
 
-/// A running guest; ends with the value.
+/// A running guest; dropping it ends the guest.
 #[derive(Debug)]
 pub struct Guest {
     emulator: Mutex<Child>,
@@ -34,19 +34,18 @@ pub struct Guest {
 /// Output of a job in the guest.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// Its exit status.
     pub status: i32,
-    /// Its standard output and standard error.
     pub text: String,
 }
 
 impl Guest {
-    /// Starts a guest with `devices`, arguments of the emulator, of which the last one with a name counts; its sockets and files are in `directory`, its console and
-    /// what the emulator says in `logs`. It is in the network namespace of the file `namespace`, if there is one.
+    /// Starts a guest with `devices`, arguments of the emulator; the last one with a name counts. Sockets and files are in
+    /// `directory`, the console and the emulator's messages in `logs`. It runs in the network namespace of the file
+    /// `namespace`, if given.
     ///
     /// # Errors
     ///
-    /// When the emulator does not start or the guest does not come up.
+    /// When the emulator does not start or the guest does not boot.
     pub fn start(
         packages: &Packages,
         image: &Image,
@@ -57,7 +56,7 @@ impl Guest {
     ) -> Result<Self> {
         let share = directory.join("share");
         make_directory(&share)?;
-        // Output of an earlier guest must not be taken for this one's.
+        // Output of an earlier guest must not be mistaken for this one's.
         remove_directory(logs)?;
         make_directory(logs)?;
         let console = logs.join("console");
@@ -96,25 +95,17 @@ impl Guest {
     ///
     /// # Errors
     ///
-    /// When the guest does not answer in time; what the script says is no error.
+    /// When the guest does not answer in time. A failure of the script is no error.
     pub fn sh(&self, script: &str) -> Result<Said> {
         self.sh_within(JOB_LIMIT, script)
     }
 
-    /// Runs a shell script in the guest, for `limit` at most.
-    ///
-    /// # Errors
-    ///
-    /// When the guest does not answer in time.
+    /// Runs a shell script in the guest, for at most `limit`.
     pub fn sh_within(&self, limit: Duration, script: &str) -> Result<Said> {
         self.start_job(script)?.wait(limit)
     }
 
     /// Starts a shell script in the guest.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn start_job(&self, script: &str) -> Result<Job<'_>> {
         let number = self.jobs.fetch_add(1, Ordering::Relaxed);
         let hidden = self.share.join(format!(".job.{number}"));
@@ -126,11 +117,7 @@ impl Guest {
         })
     }
 
-    /// Runs a shell script in the guest that must succeed; gives what it says.
-    ///
-    /// # Errors
-    ///
-    /// When it fails.
+    /// Runs a shell script in the guest that must succeed; returns its output.
     pub fn must(&self, script: &str) -> Result<String> {
         let said = self.sh(script)?;
         if said.status != 0 {
@@ -144,7 +131,7 @@ impl Guest {
         Ok(emulator.try_wait()?.is_some())
     }
 
-    /// A file that the guest sees as `/share/NAME`.
+    /// Returns the path of the file that the guest sees as `/share/NAME`.
     pub fn shared(&self, name: &str) -> PathBuf {
         self.share.join(name)
     }
@@ -163,7 +150,7 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // Nothing of a guest outlives it; there is nothing to shut down in order.
+        // The guest needs no orderly shutdown, since none of its state outlives it.
         let emulator = self.emulator.get_mut();
         let emulator = emulator.unwrap_or_else(PoisonError::into_inner);
         let _ = emulator.kill();
@@ -171,7 +158,7 @@ impl Drop for Guest {
     }
 }
 
-/// A script that the guest runs.
+/// A script running in the guest.
 #[derive(Debug)]
 pub struct Job<'a> {
     guest: &'a Guest,
@@ -209,7 +196,7 @@ impl Job<'_> {
     }
 }
 
-/// An emulator whose guest is not up yet.
+/// An emulator whose guest has not booted yet.
 struct Unfinished(Option<Child>);
 
 impl Unfinished {
@@ -234,8 +221,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// Starts the unpacked emulator with the loader and the libraries that it was built with, whatever
-/// the host has. It is killed when this process dies, even if killed.
+/// Starts the unpacked emulator with its own loader and libraries, independently of the host's. It is killed when this
+/// process ends, even by a kill.
 fn emulator(root: &Path, namespace: Option<&str>) -> Command {
     let libraries = root.join("usr/lib/x86_64-linux-gnu");
     let mut command = Command::new("setpriv");
@@ -252,13 +239,13 @@ fn emulator(root: &Path, namespace: Option<&str>) -> Command {
     for firmware in ["qemu", "seabios"] {
         command.arg("-L").arg(root.join("usr/share").join(firmware));
     }
-    // In a process group of its own: Ctrl-C reaches us alone.
+    // A separate process group, so that Ctrl-C reaches only this process.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }
 
 fn machine(image: &Image, share: &Path, console: &Path, monitor: &Path) -> Vec<String> {
-    // On a busy machine the emulated timer does not tick while the kernel waits for it, which then gives up.
+    // On a busy machine the emulated timer does not tick while the kernel waits for it; the kernel would then give up.
     const KERNEL: &str =
         "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable no_timer_check \
                           net.ifnames=0 ipv6.disable=1";

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: everything that waits looks here, so that the run ends and cleans up behind it.
+//! Ctrl-C and SIGTERM: all waits check here, so that the run ends and cleans up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,20 +20,12 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 /// From now on SIGINT, SIGTERM and SIGHUP only set a flag.
-///
-/// # Errors
-///
-/// When the process has a handler already.
 pub fn catch() -> Result<()> {
     ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))
         .context("setting the signal handler")
 }
 
-/// `Err` once a signal came.
-///
-/// # Errors
-///
-/// [`Interrupted`].
+/// Fails with [`Interrupted`] after a signal.
 pub fn check() -> Result<()> {
     if INTERRUPTED.load(Ordering::Relaxed) {
         Err(Interrupted.into())
@@ -42,11 +34,11 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// Looks at `condition` until it gives a value, for `limit` at most; `Ok(None)` then.
+/// Polls `condition` until it returns a value; returns `Ok(None)` after `limit`.
 ///
 /// # Errors
 ///
-/// [`Interrupted`], or what `condition` says.
+/// [`Interrupted`], or the error of `condition`.
 pub fn wait_for<T>(
     limit: Duration,
     mut condition: impl FnMut() -> Result<Option<T>>,

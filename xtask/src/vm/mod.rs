@@ -36,9 +36,9 @@ use self::wire::end::End;
 use crate::{build, root};
 
 const FAILED: u8 = 1;
-/// No check was run, or not all requested ones.
+/// Exit status when no check was run, or not all requested ones.
 const DID_NOT_TAKE_PLACE: u8 = 3;
-/// After a signal, like a shell.
+/// Exit status after a signal, as in a shell.
 const INTERRUPTED: u8 = 130;
 
 /// Text of `--help` after the options.
@@ -72,13 +72,12 @@ Exit status: 0 all checks passed, 1 a check failed, 3 the test did not take
 place (no network, a program missing, the guest does not boot) or not all of it
 did, 130 interrupted.";
 
-/// Its command line.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// NICs to test [default: virtio igb].
     #[arg(value_name = "NIC")]
     nics: Vec<Nic>,
-    /// All of them.
+    /// All NICs.
     #[arg(long, conflicts_with = "nics")]
     all: bool,
     /// Only this part of the checks.
@@ -90,13 +89,12 @@ pub struct Arguments {
     /// Only hosts that obey pauses: weir-host on the guest's kernel.
     #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
     host: bool,
-    /// Only networks of switches and such hosts: TCP and RDMA (soft-RoCE), eight
-    /// into one port and around a ring that locks.
+    /// Only networks of switches and such hosts: TCP and RDMA (soft-RoCE), eight into one port and around a ring that
+    /// deadlocks.
     #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
     rdma: bool,
-    /// Only kinds of devices as ports, such as bonds, VLAN devices and tunnels: in
-    /// native and generic mode, both ways, with pauses, or refused. Without names,
-    /// all of them.
+    /// Only kinds of devices as ports, such as bonds, VLAN devices and tunnels: in native and generic mode, in both
+    /// directions, with pauses, or refused. Without names, all of them.
     #[arg(long, value_name = "KIND", num_args = 0.., value_parser = devices::names(), group = "tabled", conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "long"])]
     devices: Option<Vec<String>>,
     /// Only storage over a switch: FCoE, which needs a lossless class, and NVMe
@@ -120,8 +118,7 @@ pub struct Arguments {
     /// longer there.
     #[arg(long, requires = "kernel", conflicts_with_all = ["loading", "compilers"])]
     ten_minutes: bool,
-    /// With --kernel: also load the programs that clang-14, clang-16 and
-    /// clang-19 make, as far as they are installed.
+    /// With --kernel: also load the programs compiled by clang-14, clang-16 and clang-19, if they are installed.
     #[arg(long, requires = "kernel")]
     compilers: bool,
     /// With --kernel or --devices: write the table in Markdown.
@@ -140,7 +137,7 @@ pub struct Arguments {
     /// Debian's archive [default: the one that apt is configured with].
     #[arg(long, value_name = "URL")]
     mirror: Option<String>,
-    /// Where downloads and logs are kept [default: target/vm in the repository].
+    /// Directory for downloads and logs [default: target/vm in the repository].
     #[arg(long, value_name = "DIRECTORY")]
     cache: Option<PathBuf>,
 }
@@ -155,8 +152,7 @@ impl Arguments {
         asked.map(|(_, part)| part)
     }
 
-    /// Returns the programs under test in the directory `tested`, and the testing ones in the
-    /// directory `binaries`.
+    /// Returns the programs under test in the directory `tested`, and the test programs in the directory `binaries`.
     fn programs<'a>(&self, tested: &'a Path, binaries: &'a Path) -> Programs<'a> {
         match self.of_hosts() {
             _ if self.storage.is_some() => Programs::Hosts(tested, &hosts::storage::MODULES),
@@ -184,7 +180,7 @@ impl Arguments {
     }
 }
 
-/// Tests; says itself what went wrong.
+/// Runs the tests and reports errors itself.
 pub fn run(arguments: &Arguments) -> ExitCode {
     match test(arguments) {
         Ok(summary) if summary.has(|verdict| matches!(verdict, Verdict::Failed(_))) => {
@@ -195,7 +191,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             DID_NOT_TAKE_PLACE.into()
         }
         Ok(_) => ExitCode::SUCCESS,
-        // Any check interrupted by a signal.
+        // A signal may fail any check.
         Err(_) if interrupt::check().is_err() => {
             eprintln!("vm-test: interrupted");
             INTERRUPTED.into()
@@ -338,7 +334,7 @@ struct Bed {
 }
 
 impl Bed {
-    /// Boots a guest; `name` is that of its logs.
+    /// Boots a guest; its logs are in the directory `name`.
     fn boot(
         &self,
         name: &str,
@@ -367,7 +363,7 @@ impl Bed {
             .collect();
         let mut tap = None;
         if nic == Nic::Virtio {
-            // eth2: as most have it, without zero-copy.
+            // eth2: a common device without zero-copy.
             devices.extend(device(PORTS, "virtio-net-pci", Cable::Device(0)));
             if root::is_root() {
                 tap = Some(Tap::new()?);
@@ -388,7 +384,7 @@ impl Bed {
         Ok(outcomes)
     }
 
-    /// Tests kinds of devices, without NICs. None selects all.
+    /// Tests kinds of devices, without NICs. An empty list selects all.
     fn test_devices(&self, kinds: &[String]) -> Result<(Vec<Outcome>, String)> {
         let directory = Scratch::new()?;
         let guest = self.boot("devices", &[], None, &directory.0)?;
@@ -404,15 +400,15 @@ impl Bed {
         let directory = Scratch::new()?;
         let memory = match part {
             hosts::Part::Hosts => vec![],
-            // Six daemons with headroom for what hosts send after XOFF.
+            // Six daemons with headroom for frames that hosts send after XOFF.
             hosts::Part::Networks => vec!["-m".to_owned(), "8192".to_owned()],
         };
         let guest = self.boot("host", &memory, None, &directory.0)?;
         hosts::check(&guest, part, length, wanted)
     }
 
-    /// Tests storage over a switch: a guest for each check, or two with a cable between their NICs.
-    /// Checks are counted from 1, and none selects all.
+    /// Tests storage over a switch: one guest per check, or two with a cable between their NICs. Checks are counted from 1,
+    /// and an empty list selects all.
     fn test_storage(&self, numbers: &[u8], repeat: bool) -> Result<Vec<Outcome>> {
         let boot = |name: &str, nic: Vec<String>, directory: &Path| {
             let memory = ["-m", "2560"].map(str::to_owned);
@@ -452,7 +448,7 @@ impl Bed {
     }
 }
 
-/// A directory for sockets, whose names must be short; removed on drop.
+/// A directory for sockets, whose paths must be short; removed on drop.
 #[derive(Debug)]
 struct Scratch(PathBuf);
 
@@ -460,7 +456,7 @@ impl Scratch {
     fn new() -> Result<Self> {
         let directory = Path::new("/tmp").join(format!("weir-vm-{}", std::process::id()));
         remove_directory(&directory)?;
-        // Never one that another user has made.
+        // Never uses a directory created by another user.
         DirBuilder::new()
             .mode(0o700)
             .create(&directory)

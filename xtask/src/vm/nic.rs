@@ -1,4 +1,4 @@
-//! The emulated NICs, and how a switch is set up on each.
+//! The emulated NICs, and the switch's settings for each.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ pub enum Nic {
 }
 
 impl Nic {
-    /// All, in the order of a run.
+    /// All NICs, in the order of a run.
     pub const ALL: [Self; 4] = [Self::Virtio, Self::Igb, Self::E1000e, Self::Vmxnet3];
-    /// Those of a run that names none.
+    /// NICs of a run that names none.
     pub const DEFAULT: [Self; 2] = [Self::Virtio, Self::Igb];
 
-    /// Its name on the command line and in the summary.
+    /// Returns the name on the command line and in the summary.
     pub fn name(self) -> &'static str {
         match self {
             Self::Virtio => "virtio",
@@ -31,7 +31,7 @@ impl Nic {
         }
     }
 
-    /// The emulator's model, with its properties.
+    /// Returns the emulator's model, with its properties.
     pub fn model(self) -> &'static str {
         match self {
             // Zero-copy of virtio-net needs the kernel's DMA API.
@@ -54,7 +54,7 @@ impl Nic {
         }
     }
 
-    /// Receive queues with one device of this model and two CPUs.
+    /// Returns the number of receive queues of a device with two CPUs.
     pub fn queues(self) -> u32 {
         match self {
             Self::Igb | Self::Vmxnet3 => 2,
@@ -62,18 +62,17 @@ impl Nic {
         }
     }
 
-    /// Returns true if its device takes frames of several buffers only if `lro` was on as it was
-    /// brought up.
+    /// Returns true if the device accepts frames of several buffers only if `lro` was on when it was brought up.
     pub fn long_frames_need_lro(self) -> bool {
         self == Self::Vmxnet3
     }
 
-    /// Returns true if the device drops frames without a buffer, instead of letting its cable wait.
+    /// Returns true if the device drops frames without a buffer, instead of delaying its cable.
     pub fn drops_when_full(self) -> bool {
         self == Self::Vmxnet3
     }
 
-    /// Returns true if its driver can take tags out of frames.
+    /// Returns true if its driver can strip tags from frames.
     pub fn strips_tags(self) -> bool {
         self != Self::Virtio
     }
@@ -86,13 +85,14 @@ pub enum Cable<'a> {
     Test(&'a Path),
     /// The device of another guest whose cable leads to `Test` with the same directory.
     TestOf(&'a Path),
-    /// The device with the same number here.
+    /// The device with the same number in this guest.
     Device(u32),
-    /// A tap device of this name with so many queues.
+    /// A tap device of this name with this number of queues.
     Tap(&'a str, u32),
 }
 
-/// The emulator's arguments for device `number` from 0 of a guest, `eth<number>` there. Its cable is `wire<number>`.
+/// Returns the emulator's arguments for device `number` (from 0) of a guest, `eth<number>` there. Its cable is
+/// `wire<number>`.
 pub fn device(number: usize, model: &str, cable: Cable<'_>) -> Vec<String> {
     let id = format!("wire{number}");
     let netdev = match cable {
@@ -110,12 +110,12 @@ pub fn device(number: usize, model: &str, cable: Cable<'_>) -> Vec<String> {
             format!("tap,id={id},ifname={name},script=no,downscript=no,queues={queues}")
         }
     };
-    // igb asks for a slot of its own: its virtual functions take the others.
+    // igb requires a separate slot, since its virtual functions take the others.
     let port = format!(
         "pcie-root-port,id=port{number},chassis={0},slot={0}",
         number + 1
     );
-    // Nothing is booted from it.
+    // It is not used for booting.
     let device = format!(
         "{model},romfile=,bus=port{number},netdev={id},mac={}",
         address(number)
@@ -125,12 +125,12 @@ pub fn device(number: usize, model: &str, cable: Cable<'_>) -> Vec<String> {
         .to_vec()
 }
 
-/// The MAC address of device `number`.
+/// Returns the MAC address of device `number`.
 pub fn address(number: usize) -> String {
     format!("52:54:00:00:05:{number:02x}")
 }
 
-/// The emulator's socket and ours for device `number`.
+/// Returns the emulator's socket and this test's socket for device `number`.
 pub fn sockets(directory: &Path, number: usize) -> [String; 2] {
     ["nic", "test"].map(|side| format!("{}/{side}{number}", directory.display()))
 }

@@ -1,4 +1,4 @@
-//! Results of a run, for people and for programs.
+//! Results of a run, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,16 +9,13 @@ use serde_json::json;
 
 use super::checks::{Outcome, Verdict};
 
-/// A whole run.
 #[derive(Debug)]
 pub struct Summary {
-    /// The emulator's package.
     pub emulator: String,
-    /// The guest's kernel.
     pub kernel: String,
-    /// All checks, in their order.
+    /// All checks, in order.
     pub outcomes: Vec<Outcome>,
-    /// From the first boot to the last check.
+    /// Time from the first boot to the last check.
     pub took: Duration,
 }
 

@@ -15,15 +15,14 @@ use super::wire::host;
 pub const PORTS: usize = 2;
 /// The lossless priority.
 pub const LOSSLESS: u8 = 3;
-/// The rate of the ports, whatever the NICs say. The longest pause is then 335 ms: an emulated machine that stands still for
+/// Rate of the ports, regardless of the NICs. The longest pause is then 335 ms, so that an emulated machine that stalls for
 /// less refreshes its pauses in time.
 pub const RATE: &str = "100Mbit";
 /// Time for the daemon to report that it is ready.
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// Time for links to come back after that.
+/// Time for links to return after that.
 const LINKS_LIMIT: Duration = Duration::from_secs(30);
 
-/// A configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The devices of the two ports.
@@ -34,7 +33,7 @@ pub struct Settings {
     pub zero_copy: &'static str,
     /// `dataplane.xdp-mode`.
     pub xdp_mode: &'static str,
-    /// `dataplane.offloads`; `None` leaves it as it is.
+    /// `dataplane.offloads`; `None` leaves it unset.
     pub offloads: Option<&'static str>,
     /// Receive queues of each port.
     pub queues: [u32; PORTS],
@@ -49,7 +48,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// With these every check of forwarding passed on this NIC before.
+    /// Returns settings with which every check of forwarding has passed on this NIC.
     pub fn proven(nic: Nic) -> Self {
         let zero_copy = if nic.has_zero_copy() {
             "require"
@@ -66,8 +65,7 @@ impl Settings {
         }
     }
 
-    /// Returns settings with the daemon's own choices on a device with its driver's settings; only
-    /// the queues are given.
+    /// Returns the daemon's defaults on a device with its driver's defaults; only the queues are given.
     pub fn shipped(nic: Nic) -> Self {
         Self {
             devices: ["eth0", "eth1"].map(str::to_owned),
@@ -83,7 +81,7 @@ impl Settings {
         }
     }
 
-    /// The commands that have the devices as the settings say.
+    /// Returns the commands that prepare the devices for these settings.
     pub fn preparation(&self) -> String {
         let mut commands = String::new();
         for device in &self.devices {
@@ -98,10 +96,6 @@ impl Settings {
     }
 
     /// Writes the daemon's file, `/share/s1.toml` in the guest.
-    ///
-    /// # Errors
-    ///
-    /// Those of the file.
     pub fn write(&self, guest: &Guest) -> Result<()> {
         Ok(std::fs::write(guest.shared("s1.toml"), self.toml())?)
     }
@@ -117,9 +111,9 @@ impl Settings {
         if let Some(chunk) = self.chunk {
             let _ = writeln!(out, "chunk = \"{chunk}\"");
         }
-        // The checks pause a host for longer than the storm watchdog would stand.
+        // The checks pause a host longer than the storm watchdog permits.
         out.push_str("[pfcwd]\nenabled = false\n");
-        // The buffers of a class hold what a host has on its way, and more (`Pace::USUAL`).
+        // The buffers of a class hold more than a host's frames in flight (`Pace::USUAL`).
         let _ = write!(
             out,
             "[page]\nlisten = \"off\"\n[lldp]\nenabled = false\n[[class]]\nname = \"lossless\"\npriority = {LOSSLESS}\n\
@@ -144,7 +138,7 @@ fn text(address: [u8; 6]) -> String {
     bytes.join(":")
 }
 
-/// The daemon of a guest.
+/// A daemon in a guest.
 #[derive(Debug)]
 pub struct Switch<'a> {
     guest: &'a Guest,
@@ -156,9 +150,9 @@ impl<'a> Switch<'a> {
     ///
     /// # Errors
     ///
-    /// When it refuses, with what it says, or a link does not come up.
+    /// When it refuses, with its message, or a link does not come up.
     pub fn start(guest: &'a Guest, settings: Settings) -> Result<Self> {
-        // A failed check may have left one.
+        // A failed check may have left a daemon running.
         let mut prepare = "if killall -9 weir-switchd 2> /dev/null; then
                  sleep 1; switchctl --name s1 xdp detach --all
              fi\n"
@@ -177,15 +171,15 @@ impl<'a> Switch<'a> {
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// Those of [`start`](Self::start).
     pub fn start_process(&self) -> Result<()> {
         self.settings.write(self.guest)?;
         let keeper = if self.settings.keeper { "--keeper" } else { "" };
         let said = self.guest.sh_within(
             2 * READY_LIMIT,
             &format!(
-                // Emptied here, and not by the daemon's shell, which may come later than the first look: the log of a
-                // daemon before would say that this one is ready.
+                // Emptied here rather than by the daemon's shell, which may run after the first check: the log of an earlier
+                // daemon would report that this one is ready.
                 "[ ! -e /tmp/s1.log ] || cat /tmp/s1.log >> /tmp/before.log
                  : > /tmp/s1.log
                  weir-switchd {keeper} --config /share/s1.toml > /tmp/s1.log 2>&1 &
@@ -197,7 +191,7 @@ impl<'a> Switch<'a> {
                      fi
                      sleep 0.1
                  done",
-                // Each look takes a little longer than its pause.
+                // Each check takes a little longer than its interval.
                 READY_LIMIT.as_secs() * 5
             ),
         )?;
@@ -207,11 +201,7 @@ impl<'a> Switch<'a> {
         self.wait_for_links()
     }
 
-    /// Waits until all links are up.
-    ///
-    /// # Errors
-    ///
-    /// When one is not.
+    /// Waits until all links are up; fails otherwise.
     pub fn wait_for_links(&self) -> Result<()> {
         let up = wait_for(LINKS_LIMIT, || {
             let ports = self.ports()?;
@@ -223,11 +213,7 @@ impl<'a> Switch<'a> {
         up.with_context(|| format!("a link is down {} s after", LINKS_LIMIT.as_secs()))
     }
 
-    /// Ends the daemon in order; nothing of it may be left.
-    ///
-    /// # Errors
-    ///
-    /// When it does not end.
+    /// Ends the daemon normally; it must leave nothing behind.
     pub fn stop(self) -> Result<()> {
         self.guest.must(
             "kill $(cat /tmp/s1.pid); waited=0
@@ -238,43 +224,26 @@ impl<'a> Switch<'a> {
         Ok(())
     }
 
-    /// Returns how often the carrier of port `number`'s device has changed.
-    ///
-    /// # Errors
-    ///
-    /// When the guest has ended.
+    /// Returns the number of carrier changes of port `number`'s device.
     pub fn carrier_changes(&self, number: usize) -> Result<u64> {
         carrier_changes(self.guest, self.device(number))
     }
 
-    /// The device of port `number`.
     pub fn device(&self, number: usize) -> &str {
         &self.settings.devices[number]
     }
 
     /// Kills the daemon.
-    ///
-    /// # Errors
-    ///
-    /// When there is none.
     pub fn kill(&self) -> Result<()> {
         self.guest.must("kill -9 $(cat /tmp/s1.pid)").map(drop)
     }
 
-    /// Returns its log since its last start.
-    ///
-    /// # Errors
-    ///
-    /// When the guest has ended.
+    /// Returns the daemon's log since its last start.
     pub fn log(&self) -> Result<String> {
         self.guest.must("cat /tmp/s1.log")
     }
 
-    /// `switchctl`'s answer in JSON.
-    ///
-    /// # Errors
-    ///
-    /// When the daemon does not answer.
+    /// Returns `switchctl`'s answer in JSON.
     pub fn ask(&self, command: &str) -> Result<Value> {
         let said = self
             .guest
@@ -283,30 +252,17 @@ impl<'a> Switch<'a> {
             .with_context(|| format!("switchctl {command} says: {}", said.text.trim()))
     }
 
-    /// Its ports.
-    ///
-    /// # Errors
-    ///
-    /// When the daemon does not answer.
     pub fn ports(&self) -> Result<Vec<Value>> {
         let ports = self.ask("ports")?;
         ports.as_array().cloned().context("ports are no list")
     }
 
-    /// Frames lost, as `switchctl ports` shows them.
-    ///
-    /// # Errors
-    ///
-    /// When the daemon does not answer.
+    /// Returns the lost frames shown by `switchctl ports`.
     pub fn losses_shown(&self) -> Result<u64> {
         Ok(self.ports()?.iter().map(losses_of).sum())
     }
 
-    /// Data and control frames that port `number` has sent.
-    ///
-    /// # Errors
-    ///
-    /// When the daemon does not answer.
+    /// Returns the data and control frames sent by port `number`.
     pub fn frames_sent(&self, number: usize) -> Result<u64> {
         let ports = self.ports()?;
         ports
@@ -315,22 +271,14 @@ impl<'a> Switch<'a> {
             .with_context(|| format!("no port {number}"))
     }
 
-    /// MAC control frames that the switch received, at all ports.
-    ///
-    /// # Errors
-    ///
-    /// When the daemon does not answer.
+    /// Returns the MAC control frames received at all ports.
     pub fn control_frames_received(&self) -> Result<u64> {
         let ports = self.ports()?;
         let of_port = |port: &Value| port["xdp_frames_total"]["mac_control"].as_u64();
         Ok(ports.iter().filter_map(of_port).sum())
     }
 
-    /// `Ok` if every frame is accounted for.
-    ///
-    /// # Errors
-    ///
-    /// With the audit's differences.
+    /// Checks that every frame is accounted for; the error has the audit's differences.
     pub fn audit(&self) -> Result<()> {
         let audit = self.ask("audit")?;
         match audit["differences"].as_array() {
@@ -340,19 +288,13 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// Returns how often the carrier of a device has changed.
-///
-/// # Errors
-///
-/// When there is none.
 pub fn carrier_changes(guest: &Guest, device: &str) -> Result<u64> {
     let text = guest.must(&format!("cat /sys/class/net/{device}/carrier_changes"))?;
     Ok(text.trim().parse()?)
 }
 
-/// Sums every number of a port below a name with `drop` or `loss` in it, and the XDP program's
-/// verdicts that are neither of `ARRIVED`. The times the kernel found the fill ring empty are no
-/// frames.
+/// Sums all numbers of a port below a name that contains `drop` or `loss`, and the XDP program's verdicts outside `ARRIVED`.
+/// The count of an empty fill ring is not a number of frames.
 fn losses_of(port: &Value) -> u64 {
     const NO_FRAMES: &str = "rx_fill_ring_empty";
     const VERDICTS: &str = "xdp_verdicts_total";

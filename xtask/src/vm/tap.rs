@@ -1,4 +1,4 @@
-//! A host whose frames come by several queues: the kernel's, at a tap device in a network namespace. Needs root.
+//! A host whose frames arrive in several queues: the kernel's, at a tap device in a network namespace. Needs root.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -10,22 +10,20 @@ use nix::sched::{setns, CloneFlags};
 use super::set_up::programs::output;
 use super::wire::host;
 
-/// The tap device.
 pub const DEVICE: &str = "tap0";
-/// Its queues.
 pub const QUEUES: u32 = 4;
 const OWN: &str = "10.9.0.1/24";
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const PORT: u16 = 9;
 
-/// A namespace with the device; removed with the value. `cargo xtask clean-net` knows its name.
+/// A namespace with the device; dropping it removes both. `cargo xtask clean-net` knows its name.
 #[derive(Debug)]
 pub struct Tap {
     namespace: String,
 }
 
 impl Tap {
-    /// Makes it. What the host sends to the other address goes to the host at port 0 of the switch.
+    /// Creates it. Datagrams to the other address reach the host at port 0 of the switch.
     ///
     /// # Errors
     ///
@@ -54,19 +52,19 @@ impl Tap {
         Ok(tap)
     }
 
-    /// The file that is the namespace.
+    /// Returns the file of the namespace.
     pub fn file(&self) -> String {
         format!("/run/netns/{}", self.namespace)
     }
 
-    /// Sockets whose datagrams go to the host at port 0: a flow each.
+    /// Returns sockets, one flow each, whose datagrams go to the host at port 0.
     ///
     /// # Errors
     ///
     /// When the namespace cannot be entered.
     pub fn flows(&self, count: usize) -> Result<Vec<UdpSocket>> {
         let file = File::open(self.file()).with_context(|| self.file())?;
-        // Only a thread of its own enters: a socket stays where it was made.
+        // A separate thread enters; a socket stays in the namespace in which it was created.
         let thread = std::thread::spawn(move || -> Result<Vec<UdpSocket>> {
             setns(file, CloneFlags::CLONE_NEWNET).context("entering the namespace")?;
             let socket = || -> Result<UdpSocket> {

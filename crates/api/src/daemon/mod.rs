@@ -207,6 +207,9 @@ pub struct Port {
     pub drops_total: BTreeMap<Reason, u64>,
     /// Frames that the kernel lost at this port.
     pub kernel_losses: KernelLosses,
+    /// The device is known to count frames that AF_XDP sends: those that it does not count are `tx_missing` in `kernel_losses`.
+    #[serde(default)]
+    pub compares_sent: bool,
     /// Frames that the device lost before that, by its own counters.
     #[serde(default)]
     pub device_losses: DeviceLosses,

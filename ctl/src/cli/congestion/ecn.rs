@@ -1,4 +1,4 @@
-//! `switchctl ecn` as it is written.
+//! The command line of `switchctl ecn`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
@@ -26,7 +26,7 @@ Examples:
 /// `switchctl ecn …`.
 #[derive(Debug, Subcommand)]
 pub enum EcnCommand {
-    /// Have the classes of a profile mark by other values, at once and without loss.
+    /// Change the marking thresholds of a profile's classes, at once and without loss.
     #[command(after_help = "\
 As SONiC's `ecnconfig -p PROFILE -gmin … -gmax … -gdrop …`, whose names of the
 options are understood, too; and instead of `-q QUEUE off`, `--mark-at never`.
@@ -41,11 +41,11 @@ Examples:
     Set(EcnValues),
 }
 
-/// A profile and its new values, one at least.
+/// A profile and at least one new value.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("values").required(true).multiple(true))]
 pub struct EcnValues {
-    /// The profile's name.
+    /// Name of the profile.
     #[arg(value_name = "PROFILE", add = complete::ecn_profiles())]
     pub profile: String,
     /// Mark nothing up to this backlog.
@@ -54,21 +54,19 @@ pub struct EcnValues {
     /// Mark everything from this backlog on.
     #[arg(long, alias = "gmax", value_name = "SIZE", group = "values", value_parser = size)]
     pub kmax: Option<Bytes>,
-    /// The probability just below it, such as 5%.
+    /// Marking probability just below it, such as 5%.
     #[arg(long, alias = "gdrop", value_name = "PROBABILITY", group = "values", value_parser = probability)]
     pub pmax: Option<PartsPerMillion>,
-    /// Which backlog counts, or none.
+    /// Backlog that counts, or none.
     #[arg(long, value_name = "WHEN", group = "values",
           value_parser = PossibleValuesParser::new(MarkAt::ALL.map(MarkAt::name)))]
     pub mark_at: Option<String>,
 }
 
-/// A size with its unit.
 fn size(text: &str) -> Result<Bytes, String> {
     parse_size(text).map_err(|error| error.to_string())
 }
 
-/// A probability with its unit.
 fn probability(text: &str) -> Result<PartsPerMillion, String> {
     parse_probability(text).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Commands about congestion: pauses, their watchdog, ECN marks, Levels.
+//! Commands for congestion: pauses, their watchdog, ECN marks, Levels.
 
 mod ecn;
 mod pfc;

@@ -1,4 +1,4 @@
-//! `switchctl pfc` as it is written.
+//! The command line of `switchctl pfc`.
 
 use clap::Subcommand;
 
@@ -35,7 +35,7 @@ Examples:
   switchctl pfc counters --history h1
   switchctl --json pfc counters | jq '.[] | select(.received.paused)'")]
     Counters {
-        /// When, how often and for how long, in each direction.
+        /// Show times, counts and durations of pauses, in each direction.
         #[arg(long)]
         history: bool,
         /// Only these ports.

@@ -1,4 +1,4 @@
-//! `switchctl pfcwd` as it is written.
+//! The command line of `switchctl pfcwd`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use weir_core::StormAction;
@@ -89,7 +89,7 @@ Examples:
   switchctl --json pfcwd stats |
     jq -r '.[] | select(.status == \"stormed\") | .port'";
 
-/// Which queues.
+/// Selection of queues.
 #[derive(Debug, Args)]
 pub struct StatsArguments {
     /// Only these ports.
@@ -100,7 +100,7 @@ pub struct StatsArguments {
     pub empty: bool,
 }
 
-/// What is done about a storm.
+/// Action during a storm.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum PfcwdAction {
     /// Drop waiting and arriving frames.

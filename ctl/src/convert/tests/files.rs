@@ -8,7 +8,6 @@ use super::super::notes::{Kind, Note, Report};
 use super::super::{convert, dropped, json};
 use super::{good, sample, with_members, with_profile};
 
-/// Returns the notes of kind `kind` about `path`.
 fn about<'a>(notes: &'a [Note], kind: Kind, path: &str) -> Vec<&'a str> {
     let ours = notes.iter().filter(|n| n.kind == kind && n.path == path);
     ours.map(|note| note.message.as_str()).collect()
@@ -28,7 +27,7 @@ fn the_last_vlan_is_one() {
     assert_eq!(outcome.unwrap_err()[0].path, "VLAN|Vlan4094.vlanid");
 }
 
-/// Two ports that map DSCP 33 to traffic class 8, and 34 to 9, which has queue 9; priority 3 is lossless.
+/// Returns two ports that map DSCP 33 to traffic class 8, and 34 to 9, which has queue 9; priority 3 is lossless.
 fn with_high_classes() -> serde_json::Value {
     let mut root = with_profile(json!({"static_th": "90000", "xoff": "40000", "xon": "30000"}));
     root["DSCP_TO_TC_MAP"] = json!({"M": {"33": "8", "34": "9", "26": "3"}});
@@ -138,7 +137,7 @@ fn a_byte_order_mark_is_read_over() {
     assert!(report.into_parts().0.is_empty());
 }
 
-/// Tables of SONiC's without a counterpart in Weir, from its models of 2018 to 2026.
+/// SONiC tables without a counterpart in Weir, from its models of 2018 to 2026.
 const TABLES: &str = "AAA BGP_DEVICE_GLOBAL BGP_INTERNAL_NEIGHBOR BGP_MONITORS BREAKOUT_CFG CHASSIS_MODULE CONSOLE_PORT COPP_GROUP \
     COPP_TRAP DEBUG_COUNTER DHCP_RELAY DNS_NAMESERVER DSCP_TO_FC_MAP FABRIC_MONITOR FG_NHG GNMI_CLIENT_CERT KUBERNETES_MASTER \
     LLDP LOGGER MACSEC_PROFILE MCLAG_DOMAIN MGMT_VRF_CONFIG MPLS_TC_TO_TC_MAP MUX_CABLE MUX_LINKMGR NAT_GLOBAL NEIGH NTP \

@@ -1,4 +1,4 @@
-//! The mapping's numbers, and any JSON at all.
+//! The mapping's numbers, and arbitrary JSON.
 
 mod files;
 mod pools;
@@ -34,7 +34,7 @@ fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
     }
 }
 
-/// Two ports, priority 3 lossless, with these fields of the profile.
+/// Returns two ports with priority 3 lossless, and these fields of the profile.
 fn with_profile(profile: Value) -> Value {
     json!({
         "DEVICE_METADATA": {"localhost": {"hostname": "s"}},
@@ -46,7 +46,7 @@ fn with_profile(profile: Value) -> Value {
     })
 }
 
-/// The sample with its `PFC_WD` under the name of old releases.
+/// Returns the sample with its `PFC_WD` under the name of old releases.
 fn old_sample() -> Value {
     let mut root = sample();
     let tables = root.as_object_mut().unwrap();
@@ -69,7 +69,7 @@ fn the_watchdog_has_an_old_name() {
     assert!(!told(&notes).is_empty());
     assert_eq!(told(&old_notes), told(&notes));
 
-    // If both are there, the new one counts.
+    // If both exist, the new one counts.
     let mut both = old_sample();
     both["PFC_WD"] = json!({"Ethernet0": {"action": "drop", "detection_time": "300", "restoration_time": "200"}});
     let (_, config) = good(&both);
@@ -86,7 +86,7 @@ fn a_static_threshold_is_carried_over_as_it_is() {
     let (_, config) = good(&with_profile(json!({
         "pool": "pool", "size": "2000", "static_th": 50000, "xoff": "40000", "xon": "30000", "xon_offset": "4000",
     })));
-    // 2000 B cannot hold the headroom, which is therefore beside it.
+    // 2000 B cannot contain the headroom, which is therefore separate.
     assert_eq!(thresholds(&config, 3), (52_000, 48_000, 40_000));
 }
 
@@ -117,7 +117,7 @@ fn a_lossless_priority_without_profile_gets_room_for_a_round_trip() {
     root["BUFFER_PG"]["Ethernet0,Ethernet4|3"]["profile"] = json!("NULL");
     let (notes, config) = good(&root);
     let (xoff, xon, headroom) = thresholds(&config, 3);
-    // 10 Gbit/s for 1 ms are 1.25 MB.
+    // 1 ms at 10 Gbit/s is 1.25 MB.
     assert!((1_253_044..1_260_000).contains(&headroom), "{headroom}");
     assert!(xoff == headroom && xon < xoff);
     assert!(notes
@@ -189,7 +189,7 @@ fn only_green_marking_is_carried_over() {
 }
 
 #[test]
-fn every_problem_is_told_at_once_with_its_path() {
+fn all_problems_are_reported_at_once_with_their_paths() {
     let mut root = sample();
     root["PORT"]["Ethernet0"]["speed"] = json!(["40000"]);
     root["BUFFER_PROFILE"]["ingress_lossy_profile"]["dynamic_th"] = json!("9");
@@ -210,7 +210,7 @@ fn every_problem_is_told_at_once_with_its_path() {
     }
 }
 
-/// The sample with these members of VLANs, each `Vlan10|Ethernet0` and its tagging mode.
+/// Returns the sample with these VLAN members, each `Vlan10|Ethernet0` and its tagging mode.
 fn with_members(members: &[(&str, &str)]) -> Value {
     let mut root = sample();
     root["VLAN"] = json!({"Vlan10": {"vlanid": "10"}, "Vlan11": {}, "Vlan12": {"vlanid": "12"}});
@@ -258,7 +258,7 @@ fn members_of_vlans_are_ports_with_tags_and_trunks() {
         (Some(10), vec![(11, 12)])
     );
     assert_eq!(port("Ethernet8").vlan_mode(), VlanMode::NativeUntagged);
-    // Those of no VLAN are not trunks for all.
+    // Ports without a VLAN are not trunks for all VLANs.
     assert_eq!(
         (tag("Ethernet12"), trunks("Ethernet12")),
         (None, vec![(0, 0)])
@@ -322,7 +322,7 @@ fn cables_give_the_headroom_where_that_of_an_asic_is_less() {
     let told = |notes: &[Note], part: &str| notes.iter().any(|note| note.message.contains(part));
     assert!(told(&notes, "the ports' cables give it here"));
 
-    // A port without a length: what the longest needs, of all.
+    // A port without a cable length gets the headroom of the longest cable.
     let mut root = sample();
     root["CABLE_LENGTH"]["AZURE"]
         .as_object_mut()
@@ -332,7 +332,7 @@ fn cables_give_the_headroom_where_that_of_an_asic_is_less() {
     assert!(!of(&config).headroom_by_cable && config.ports[0].cable.is_none());
     assert!(told(&notes, "not all ports have a CABLE_LENGTH"));
 
-    // Enough for software.
+    // Enough for a software switch.
     let mut root = sample();
     for profile in [
         "pg_lossless_100000_300m_profile",
@@ -347,7 +347,7 @@ fn cables_give_the_headroom_where_that_of_an_asic_is_less() {
     assert_eq!(headroom, Bytes::new(64 << 20));
 }
 
-/// Names, values and hostile ones that a database may have.
+/// Names and values that a database may have, including hostile ones.
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
@@ -412,7 +412,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts `value` in the place that the numbers choose.
+/// Stores `value` at the place chosen by the numbers.
 fn put(root: &mut Value, way: &[usize], value: Value) {
     let Some((first, rest)) = way.split_first() else {
         *root = value;

@@ -35,7 +35,7 @@ fn a_pool_and_its_dynamic_thresholds_are_carried_over_as_they_are() {
         .any(|n| n.path == path && n.kind == Kind::Changed));
 }
 
-/// A port's α is its own; memory is the class's, and the largest.
+/// Each port has its own α; memory is allocated per class, for the largest.
 #[test]
 fn thresholds_of_a_pool_are_those_of_each_port() {
     let profile = |dynamic_th: &str, xoff: &str| json!({"pool": "pool", "size": "2000", "dynamic_th": dynamic_th, "xoff": xoff, "xon_offset": "2048"});

@@ -1,11 +1,11 @@
 //! Curves in one line of text.
 
-/// Columns of a chart where there is room for them.
+/// Columns of a chart if there is room.
 pub const WIDTH: usize = 64;
 
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A line of time that is cut into columns.
+/// A time axis divided into columns.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeLine {
     start: f64,
@@ -14,7 +14,7 @@ pub struct TimeLine {
 }
 
 impl TimeLine {
-    /// From `start` to `end`, in seconds, in so many columns, at least one.
+    /// Divides the time from `start` to `end`, in seconds, into `columns` columns, at least one.
     pub fn new((start, end): (f64, f64), columns: usize) -> Self {
         let end = if end > start { end } else { start + 1e-9 };
         let columns = columns.max(1);
@@ -25,19 +25,19 @@ impl TimeLine {
         }
     }
 
-    /// Seconds that one column stands for.
+    /// Returns the width of a column in seconds.
     pub fn column_seconds(&self) -> f64 {
         (self.end - self.start) / self.columns as f64
     }
 
-    /// The column of a moment.
+    /// Returns the column of a moment.
     pub fn column(&self, at: f64) -> usize {
         let column = (at - self.start) / self.column_seconds();
         (column.max(0.0) as usize).min(self.columns - 1)
     }
 
-    /// The most of each column as a block; a column without a sample shows what was before it. `top` is
-    /// where a block is full.
+    /// Draws the maximum of each column as a block; a column without a sample repeats the one before. A block is full at
+    /// `top`.
     pub fn curve(&self, points: impl IntoIterator<Item = (f64, u64)>, top: u64) -> String {
         let mut most = vec![None; self.columns];
         for (at, value) in points {
@@ -53,7 +53,7 @@ impl TimeLine {
             .collect()
     }
 
-    /// The columns that the spans touch.
+    /// Draws `mark` in the columns that the spans touch.
     pub fn bars(&self, spans: &[(f64, f64)], mark: char) -> String {
         let mut line = vec![' '; self.columns];
         for (start, end) in spans {
@@ -62,7 +62,7 @@ impl TimeLine {
         line.into_iter().collect()
     }
 
-    /// A mark in the column of each moment.
+    /// Draws a mark in the column of each moment.
     pub fn marks(&self, moments: impl IntoIterator<Item = (f64, char)>) -> String {
         let mut line = vec![' '; self.columns];
         for (at, mark) in moments {

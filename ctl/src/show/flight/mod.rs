@@ -14,7 +14,7 @@ use crate::target::Target;
 use view::View;
 use weir_output::Output;
 
-/// Prints the record of suspicion `id`, and draws it into `svg` if that is given.
+/// Prints the record of suspicion `id`, and draws it into `svg` if given.
 pub fn flight(target: &Target, output: &Output, id: u64, svg: Option<&Path>) -> Result<()> {
     let record: FlightRecord = target.get(&format!("/v1/deadlocks/{id}"))?;
     if let Some(path) = svg {
@@ -26,7 +26,7 @@ pub fn flight(target: &Target, output: &Output, id: u64, svg: Option<&Path>) -> 
     })
 }
 
-/// A record as text; its curves fit into so many columns, if that is given.
+/// Formats a record as text; its curves fit into `columns`, if given.
 pub fn flight_text(record: &FlightRecord, columns: Option<usize>) -> String {
     text::text(&View::new(record), columns)
 }

@@ -1,4 +1,4 @@
-//! A record as a picture: occupancy, backlog, spans and events over one axis of time.
+//! A record as a picture: occupancy, backlog, spans and events over one time axis.
 //!
 //! Colours are classes of a style sheet, so that the picture follows a reader's dark or light theme.
 
@@ -58,7 +58,7 @@ svg{{background:#fff}}.paper{{fill:#fff}}text{{fill:#222}}.grid{{stroke:#ddd}}.f
 type Quantity = fn(&FlightPortSample) -> u64;
 type Condition = fn(&FlightPortSample) -> bool;
 
-/// The whole picture.
+/// Draws the whole picture.
 pub fn picture(view: &View<'_>) -> String {
     let mut picture = Picture::new(view);
     let series = view.series();
@@ -105,7 +105,7 @@ impl<'a> Picture<'a> {
         let most = |of: Quantity| shown.iter().map(|series| series.most(of)).max();
         let top = most(|s| s.ingress_bytes).max(most(|s| s.xoff_bytes));
         let panel = self.panel("ingress occupancy, KiB", top.unwrap_or(0) as f64 / 1024.0);
-        // Ports of one class have the same thresholds but for the time of a release: each curve once.
+        // Ports of one class have the same thresholds except during a release, so each curve is drawn once.
         let mut limits = BTreeMap::new();
         for series in &shown {
             for (name, class, of) in [
@@ -397,7 +397,7 @@ impl<'a> Picture<'a> {
         self.y += GAP;
     }
 
-    /// Draws seconds from the suspicion's beginning, at round numbers.
+    /// Draws the axis in seconds from the suspicion's beginning, with round numbers.
     fn time_axis(&mut self) {
         let (start, end) = self.view.span;
         let step = nice((end - start) / 8.0);
@@ -445,7 +445,7 @@ fn colour(index: usize) -> String {
     format!("s{}", index % THEMED.len())
 }
 
-/// Rounds so that the axis has round numbers.
+/// Rounds to a value suitable for an axis.
 fn nice(value: f64) -> f64 {
     round_up(value, &[1.0, 2.0, 2.5, 4.0, 5.0, 8.0, 10.0])
 }

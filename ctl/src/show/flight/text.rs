@@ -11,7 +11,7 @@ use weir_output::{bytes, count, facts, seconds, NONE};
 /// Minimum width of a curve in characters, however narrow the terminal is.
 const CURVE_MIN: usize = 16;
 
-/// All of it. With `columns`, curves are shorter where their lines would not fit.
+/// Formats the record. With `columns`, curves are shortened so that their lines fit.
 pub fn text(view: &View<'_>, columns: Option<usize>) -> String {
     let curves = curves(view, columns);
     format!("{}\n{curves}\n{}", summary(view), time_line(view))
@@ -245,7 +245,7 @@ fn drawn(view: &View<'_>, width: usize) -> Vec<(String, String, String)> {
     rows
 }
 
-/// Draws the times at which the neighbour held us, we held it, and a release was in force.
+/// Draws the times at which the neighbour paused this switch, this switch paused the neighbour, and a release was in force.
 fn bars(line: &TimeLine, series: &Series<'_>, is_suspected: bool) -> Vec<(String, String, String)> {
     let mut rows = Vec::new();
     let mut row = |what: &str, spans: &[(f64, f64)], mark| {

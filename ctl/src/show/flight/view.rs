@@ -1,29 +1,25 @@
-//! A record with times relative to the suspicion's beginning, as text and picture both want it.
+//! A record with times relative to the suspicion's beginning, for text and picture.
 
 use weir_api::daemon::{Event, FlightPortSample, FlightRecord};
 use weir_api::timeline;
 use weir_api::words::EventKind;
 
-/// A record and what follows from it.
+/// A record and values derived from it.
 #[derive(Debug)]
 pub struct View<'a> {
-    /// The record.
     pub record: &'a FlightRecord,
-    /// Seconds of the first and the last moment that it has, around zero.
+    /// First and last moment of the record, in seconds around zero.
     pub span: (f64, f64),
 }
 
-/// One port's state over time.
 #[derive(Debug)]
 pub struct Series<'a> {
-    /// The port's name.
     pub port: &'a str,
     /// Seconds and state, oldest first.
     pub points: Vec<(f64, &'a FlightPortSample)>,
 }
 
 impl<'a> View<'a> {
-    /// Of this record.
     pub fn new(record: &'a FlightRecord) -> Self {
         let began = record.deadlock.began_monotonic_nanos;
         let moments = || {
@@ -41,12 +37,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Seconds from the suspicion's beginning to a moment of the record.
+    /// Converts a moment of the record to seconds from the suspicion's beginning.
     pub fn seconds(&self, monotonic_nanos: u64) -> f64 {
         seconds(self.record.deadlock.began_monotonic_nanos, monotonic_nanos)
     }
 
-    /// Every port's state, in the record's order.
+    /// Returns the state of every port, in the record's order.
     pub fn series(&self) -> Vec<Series<'a>> {
         let ports = self.record.ports.iter().enumerate();
         ports
@@ -65,7 +61,7 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Events of the record with their moments, in the order of time: the record has them as they were reported.
+    /// Returns the events with their moments, sorted by time; the record has them in the order of reports.
     pub fn events(&self) -> impl Iterator<Item = (f64, &'a Event)> + '_ {
         let mut events: Vec<&Event> = self.record.events.iter().collect();
         events.sort_by_key(|event| event.monotonic_nanos);
@@ -73,7 +69,6 @@ impl<'a> View<'a> {
         events.map(|event| (self.seconds(event.monotonic_nanos), event))
     }
 
-    /// Returns the number of events of a kind.
     pub fn count(&self, kind: &EventKind) -> usize {
         let events = self.record.events.iter();
         events.filter(|event| event.kind == *kind).count()
@@ -81,21 +76,20 @@ impl<'a> View<'a> {
 }
 
 impl Series<'_> {
-    /// The most of a quantity.
+    /// Returns the maximum of a quantity.
     pub fn most(&self, of: impl Fn(&FlightPortSample) -> u64) -> u64 {
         let points = self.points.iter();
         points.map(|(_, state)| of(state)).max().unwrap_or(0)
     }
 
-    /// The spans in which something held: from the sample that shows it first to the one that shows its
-    /// end.
+    /// Returns the spans during which `holds` was true: from the first sample that shows it to the one that shows its end.
     pub fn spans(&self, holds: impl Fn(&FlightPortSample) -> bool) -> Vec<(f64, f64)> {
         let points = self.points.iter();
         timeline::spans(points.map(|(at, state)| (*at, holds(state))))
     }
 }
 
-/// "port s2  ingress=s4, switches=4": what an event concerns.
+/// Formats the subject of an event: "port s2  ingress=s4, switches=4".
 pub fn concerns(event: &Event) -> String {
     let mut parts = Vec::new();
     if let Some(port) = &event.port {

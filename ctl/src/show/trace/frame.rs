@@ -14,11 +14,11 @@ const ETHERNET: usize = 14;
 const TAG: usize = 4;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
-/// Written part of TCP, UDP and SCTP: ports, and UDP's length.
+/// Length of the written part of TCP, UDP and SCTP headers: ports, and UDP's length.
 const TRANSPORT: usize = 8;
-/// The shortest frame without FCS.
+/// Minimum frame length without FCS.
 const LENGTH_MIN: usize = 60;
-/// As long as the daemon accepts.
+/// Maximum length accepted by the daemon.
 const LENGTH_MAX: usize = weir_api::daemon::trace::FRAME_LENGTH_MAX;
 
 const TYPE_IPV4: u16 = 0x0800;
@@ -29,7 +29,7 @@ const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
-/// UDP's port of RoCEv2.
+/// UDP port of RoCEv2.
 const ROCE: u16 = 4791;
 
 /// Protocols that can be written without a value.
@@ -62,10 +62,9 @@ const FIELDS: [(&str, &[&str]); 14] = [
     ("tp_dst", &["udp_dst", "tcp_dst"]),
 ];
 
-/// The bytes of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameArgument {
-    /// From the destination address on, without FCS.
+    /// Bytes from the destination address on, without FCS.
     pub bytes: Vec<u8>,
 }
 
@@ -87,7 +86,7 @@ impl Default for Fields {
     fn default() -> Self {
         Self {
             destination: None,
-            // Somebody's, and nobody's: locally administered.
+            // Example address: locally administered.
             source: MacAddress([2, 0, 0, 0, 0, 1]),
             vlan: None,
             pcp: None,
@@ -143,7 +142,7 @@ fn hexadecimal(digits: &str) -> Result<FrameArgument, String> {
     }
 }
 
-/// Parses a number, or `0x` and one in hexadecimal, up to `most`.
+/// Parses a decimal or `0x` hexadecimal number up to `most`.
 fn number(name: &str, value: &str, most: u64) -> Result<u64, String> {
     let parsed = match value.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -201,7 +200,7 @@ impl Fields {
             "dl_src" => self.source = address(name, value)?,
             "dl_vlan" => self.vlan = Some(number(name, value, 4095)? as u16),
             "dl_vlan_pcp" => self.pcp = Some(number(name, value, 7)? as u8),
-            // As in Open vSwitch: priority, the bit that says that there is a tag, and the VLAN.
+            // As in Open vSwitch: priority, the bit for a present tag, and the VLAN.
             "vlan_tci" => {
                 let tci = number(name, value, u64::from(u16::MAX))? as u16;
                 self.pcp = (tci != 0).then_some((tci >> 13) as u8);
@@ -227,7 +226,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Returns the frame, filled with zeros up to its length.
+    /// Returns the frame, padded with zeros.
     fn bytes(&self) -> Result<Vec<u8>, String> {
         let Some(destination) = self.destination else {
             return Err("dl_dst is missing: write dl_dst=02:00:00:00:00:02, or the whole frame in hexadecimal".to_owned());
@@ -317,7 +316,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Ports have the same place in TCP and UDP.
+    /// Ports have the same offset in TCP and UDP.
     fn transport(&self, bytes: &mut [u8]) {
         let length = bytes.len().min(usize::from(u16::MAX)) as u16;
         let protocol = self.protocol.unwrap_or(UDP);

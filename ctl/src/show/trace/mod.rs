@@ -1,4 +1,4 @@
-//! `switchctl trace`: what would become of a frame.
+//! `switchctl trace`: predicts the fate of a frame.
 
 mod frame;
 
@@ -12,7 +12,7 @@ use crate::target::Target;
 
 pub use frame::FrameArgument;
 
-/// Asks, and says step by step.
+/// Asks the daemon and prints the steps.
 pub fn trace(target: &Target, output: &Output, port: &str, frame: &FrameArgument) -> Result<()> {
     let digits: Vec<String> = frame
         .bytes

@@ -7,7 +7,7 @@ use weir_core::Instant;
 use crate::control::info::SwitchInfo;
 use crate::dataplane::messages::Snapshot;
 
-/// Recent flows as a snapshot has them.
+/// Returns the recent flows in a snapshot.
 pub fn flows(info: &SwitchInfo, snapshot: &Snapshot) -> Flows {
     let table = &snapshot.flows;
     Flows {

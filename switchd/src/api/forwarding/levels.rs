@@ -7,7 +7,7 @@ use weir_core::{Bytes, ClassMode, Duration, Priority};
 use crate::control::info::{PortInfo, SwitchInfo};
 use crate::dataplane::messages::Snapshot;
 
-/// Protocol P as a snapshot has it; empty when no class has Levels.
+/// Returns the state of protocol P in a snapshot; empty when no class has Levels.
 pub fn levels(info: &SwitchInfo, snapshot: &Snapshot) -> Levels {
     let mut links = Vec::new();
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {

@@ -1,4 +1,4 @@
-//! Which way frames go: routes, learned addresses, recent flows, the Level Table, VLANs, and what would become of a frame.
+//! Forwarding: routes, learned addresses, recent flows, the Level Table, VLANs, and the predicted fate of a frame.
 
 pub(super) mod fdb;
 pub mod flows;

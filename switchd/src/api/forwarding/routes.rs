@@ -1,4 +1,4 @@
-//! `/v1/routes`: what the switch forwards by, and changes of it.
+//! `/v1/routes`: the forwarding table, and changes to it.
 
 use std::sync::Arc;
 
@@ -192,7 +192,7 @@ pub(in crate::api) async fn unpin(
     change(&shared, command, changed).await
 }
 
-/// Sends the command to the dataplane, and answers with its result.
+/// Sends the command to the dataplane and returns its result.
 async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<Changed> {
     match shared.dataplane.ask(command).await {
         Some(Ok(())) => {

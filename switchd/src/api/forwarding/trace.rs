@@ -1,5 +1,5 @@
-//! `POST /v1/trace`: what would become of a frame. The port's XDP program is not asked, but read again by the functions that are tested
-//! against it; the switch core is, on the dataplane thread, and changes nothing.
+//! `POST /v1/trace`: predicts the fate of a frame. The port's XDP program is not run: functions that are tested against it
+//! parse the frame. The switch core answers on the dataplane thread and changes nothing.
 
 use std::sync::Arc;
 
@@ -70,7 +70,6 @@ fn c_tag(bytes: &[u8]) -> Option<VlanTag> {
     }
 }
 
-/// Converts hexadecimal digits to bytes.
 fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
     let is_even = text.len().is_multiple_of(2);
     if !is_even || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {

@@ -26,7 +26,7 @@ pub(in crate::api) async fn show(
     Ok(Json(vlans(&shared.info, &snapshot)))
 }
 
-/// VLANs as a snapshot has them.
+/// Returns the VLANs in a snapshot.
 pub fn vlans(info: &SwitchInfo, snapshot: &Snapshot) -> Vlans {
     let tables = &snapshot.vlans;
     let settings: Vec<(String, &VlanPort)> = (0..)

@@ -1,4 +1,4 @@
-//! Another configuration file, another program.
+//! Life cycle: reload of the configuration, restart of the program.
 
 pub(super) mod reload;
 pub(super) mod restart;

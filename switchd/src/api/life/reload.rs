@@ -40,7 +40,7 @@ pub(in crate::api) async fn reload(
     let report = reloader(&shared)?.reload(&shared, dry_run, confirm).await?;
     if let Some(confirm) = confirm {
         let shared = Arc::clone(&shared);
-        // Ends with the daemon. A confirmation meanwhile leaves it nothing to do.
+        // Ends with the daemon. If the reload was confirmed in the meantime, there is nothing to do.
         tokio::spawn(async move {
             tokio::time::sleep(confirm + AFTERWARDS).await;
             if let Some(reloader) = shared.life.reloader() {
@@ -51,7 +51,7 @@ pub(in crate::api) async fn reload(
     Ok(Json(report))
 }
 
-/// By then the time for a confirmation is certainly over.
+/// Margin after which the time for a confirmation is certainly over.
 const AFTERWARDS: Duration = Duration::from_millis(1);
 
 pub(in crate::api) async fn confirm(

@@ -10,18 +10,12 @@ use axum::Json;
 use serde::Deserialize;
 use weir_api::daemon::Restarting;
 
-use crate::api::audit::with_accounts;
 use crate::api::ApiError;
+use crate::control::kept::{self, port_with_kept_frame, Neighbours};
 use crate::control::{without_keeper, Shared, Signal, Stage};
-use crate::dataplane::messages::Snapshot;
 use crate::keeper::link::{level, KNOWS_WAYS_BACK, PREPARE_WAIT};
 
 const ANSWER_WAIT: Duration = PREPARE_WAIT.saturating_add(Duration::from_secs(5));
-/// A frame that is with the transmitter for longer is kept by someone.
-const KEPT_AFTER: weir_core::Duration = weir_core::Duration::from_millis(50);
-/// A slow line or receiver is given so long to be done with its frames.
-const KEPT_WAIT: Duration = Duration::from_millis(300);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -58,13 +52,14 @@ pub(in crate::api) async fn restart(
         return Err(conflict("the daemon is already stopping"));
     }
     if let Some(reloader) = shared.life.reloader() {
-        // A file that is not legal would end the switch.
+        // An invalid file would end the switch.
         reloader.check().await?;
     }
-    if let Some(port) = port_with_kept_frame(&shared).await? {
+    let kept = port_with_kept_frame(&shared, Neighbours::Sending).await;
+    if let Some(port) = kept.map_err(|kept::Silent| ApiError::silence())? {
         return Err(conflict(&format!(
-            "port {port}: a frame that was sent more than {} ms ago is still kept, by the device or by who received it. Until it is freed, the kernel gives the device to no other switch. Make the hosts behind {port} idle, and try again; this switch goes on as it was",
-            KEPT_AFTER.as_nanos() / 1_000_000
+            "{}; this switch goes on as it was",
+            kept::told(&port)
         )));
     }
     let mut answers = shared.life.restart_answers();
@@ -89,69 +84,4 @@ pub(in crate::api) async fn restart(
         pid: std::process::id(),
         keeper_pid: Some(std::os::unix::process::parent_id()),
     }))
-}
-
-/// The first port with a frame that stays with its transmitter.
-async fn port_with_kept_frame(shared: &Shared) -> Result<Option<String>, ApiError> {
-    let began = tokio::time::Instant::now();
-    loop {
-        let now = with_accounts(shared).await?;
-        let mut ports = shared.info.ports.iter().enumerate();
-        let kept = ports
-            .find(|(index, port)| !port.attached.get().zero_copy && keeps_a_frame(&now, *index));
-        match kept {
-            Some((_, port)) if began.elapsed() >= KEPT_WAIT => return Ok(Some(port.name.clone())),
-            Some(_) => tokio::time::sleep(LOOK_EVERY).await,
-            None => return Ok(None),
-        }
-    }
-}
-
-/// The kernel took a frame from a port in copy mode a while ago, and it is not freed yet. The socket lives as long as such a frame
-/// (`sk_wmem_alloc` of Linux), and with it the socket's place at the device. FCoE keeps a command's frame until the command is done.
-fn keeps_a_frame(now: &Snapshot, port: usize) -> bool {
-    let outstanding = now.accounts.outstanding.get(port).copied().unwrap_or(0);
-    // What waits in the TX ring is no frame of the kernel's yet.
-    let waiting = now.ports.get(port).map_or(0, |it| it.rings.tx.used);
-    let oldest = now.accounts.oldest_sent_at.get(port).copied().flatten();
-    outstanding > u64::from(waiting)
-        && oldest.is_some_and(|sent_at| now.at.saturating_since(sent_at) >= KEPT_AFTER)
-}
-
-#[cfg(test)]
-mod tests {
-    use weir_core::Instant;
-
-    use super::*;
-    use crate::dataplane::messages::{PortSnapshot, Ring};
-
-    /// One port with so many frames, `waiting` of which wait in the TX ring; the oldest was sent so long ago.
-    fn snapshot(outstanding: u64, waiting: u32, oldest: Option<weir_core::Duration>) -> Snapshot {
-        let mut port = PortSnapshot::default();
-        port.rings.tx = Ring {
-            used: waiting,
-            ..Ring::default()
-        };
-        let sent_at = Instant::from_nanos(1_000);
-        let mut snapshot = Snapshot {
-            at: sent_at + oldest.unwrap_or(KEPT_AFTER),
-            ports: vec![port],
-            ..Snapshot::default()
-        };
-        snapshot.accounts.outstanding = vec![outstanding];
-        snapshot.accounts.oldest_sent_at = vec![oldest.map(|_| sent_at)];
-        snapshot
-    }
-
-    #[test]
-    fn a_frame_is_kept_that_the_kernel_took_and_did_not_complete() {
-        let long_ago = Some(KEPT_AFTER);
-        let just_now = Some(weir_core::Duration::from_millis(1));
-        assert!(keeps_a_frame(&snapshot(5, 0, long_ago), 0));
-        assert!(keeps_a_frame(&snapshot(5, 4, long_ago), 0));
-        assert!(!keeps_a_frame(&snapshot(5, 5, long_ago), 0), "unsent");
-        assert!(!keeps_a_frame(&snapshot(5, 0, just_now), 0), "on its way");
-        assert!(!keeps_a_frame(&snapshot(0, 0, None), 0), "idle");
-        assert!(!keeps_a_frame(&snapshot(0, 0, None), 1), "no such port");
-    }
 }

@@ -6,7 +6,7 @@ use weir_core::Priority;
 use crate::control::info::SwitchInfo;
 use crate::dataplane::messages::Snapshot;
 
-/// Every (port, priority) of a class with credits.
+/// Returns every (port, priority) of a class with credits.
 pub fn credits(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Credits> {
     let mut all = Vec::new();
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {

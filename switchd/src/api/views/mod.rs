@@ -1,4 +1,4 @@
-//! A snapshot as the API shows it.
+//! Views of a snapshot for the API.
 
 pub mod buffers;
 pub mod credits;
@@ -123,6 +123,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 tx_bytes_total: totals.tx_bytes,
                 drops_total: drops(state).collect(),
                 kernel_losses: shared.losses.of_kernel(id, state),
+                compares_sent: shared.losses.compares_sent(id),
                 device_losses: shared.losses.of_device(id, info.ifindex()),
                 xdp_frames_total: shared
                     .dataplane
@@ -152,7 +153,7 @@ fn express(state: &PortSnapshot, of: fn(&PriorityCounters) -> u64) -> u64 {
     state.counters.priority.iter().map(of).sum()
 }
 
-/// `GET /v1/queues`: of each port the priorities that are configured or were ever used.
+/// `GET /v1/queues`: each port's priorities that are configured or were ever used.
 pub fn queues(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Queue> {
     let mut queues = Vec::new();
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {
@@ -274,8 +275,8 @@ fn values<T>(
         .collect()
 }
 
-/// The priorities of a port that the configuration names or that something ever happened at: what is
-/// never used need not be shown eight times for each port.
+/// Returns the priorities of a port that are configured or were ever used; unused ones need not be shown eight times for
+/// each port.
 pub fn shown_priorities<'a>(
     info: &'a SwitchInfo,
     state: &'a PortSnapshot,

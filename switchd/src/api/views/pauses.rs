@@ -8,7 +8,7 @@ use crate::control::info::SwitchInfo;
 use crate::dataplane::messages::Snapshot;
 use crate::model::clock;
 
-/// Every (port, priority) of a lossless class, and those that neighbours have paused although they are lossy.
+/// Returns every (port, priority) of a lossless class, and lossy ones that neighbours have paused.
 pub fn counters(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<PauseCounters> {
     let mut all = Vec::new();
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {

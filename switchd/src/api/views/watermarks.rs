@@ -13,13 +13,13 @@ use crate::control::Shared;
 use crate::dataplane::messages::Snapshot;
 use crate::model::clock;
 
-/// Why peaks were not cleared.
+/// Reason for which peaks were not cleared.
 #[derive(Debug, thiserror::Error)]
 pub enum ClearError {
-    /// There are no such peaks.
+    /// There is no reader of this name.
     #[error("no reader `{0}`; write user or persistent")]
     NoSuchReader(String),
-    /// They are never cleared.
+    /// The peaks of this reader clear themselves.
     #[error("the peaks for telemetry begin again at every interval, and cannot be cleared; write user or persistent, or change [watermark] interval")]
     ByItself,
     /// There is no such port.
@@ -30,7 +30,7 @@ pub enum ClearError {
     Silence,
 }
 
-/// `GET /v1/watermarks`: of each port the priorities that are configured or were ever used.
+/// `GET /v1/watermarks`: each port's priorities that are configured or were ever used.
 pub fn watermarks(shared: &Shared, snapshot: &Snapshot) -> Watermarks {
     let kept = shared.records.watermarks().clone();
     Watermarks {
@@ -43,7 +43,7 @@ pub fn watermarks(shared: &Shared, snapshot: &Snapshot) -> Watermarks {
     }
 }
 
-/// `POST /v1/watermarks/clear`: earlier values of the dataplane no longer count.
+/// `POST /v1/watermarks/clear`: forgets earlier values of the dataplane.
 ///
 /// # Errors
 ///

@@ -11,24 +11,24 @@ use crate::dataplane::tap::{Tap, TAPS_MAX};
 use crate::model::headers::Headers;
 use crate::model::sight::Sight;
 
-/// One capture that runs.
+/// A running capture.
 #[derive(Debug)]
 pub struct Capture {
-    /// Its number.
+    /// Number of the capture.
     pub id: u64,
-    /// Its place in the dataplane.
+    /// Its slot in the dataplane.
     pub place: usize,
     /// Settings from the request.
     pub request: CaptureRequest,
-    /// When it began.
+    /// Start of the capture.
     pub began: Instant,
     /// Source of its frames.
     pub tap: Arc<Tap>,
-    /// Notified when a request ends it.
+    /// Notified when a request ends the capture.
     pub stop: Notify,
 }
 
-/// All captures that run.
+/// All running captures.
 #[derive(Debug, Default)]
 pub struct Hub {
     captures: Mutex<[Option<Arc<Capture>>; TAPS_MAX]>,
@@ -37,7 +37,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Takes in a capture; `None` when there are as many as there may be.
+    /// Adds a capture; `None` when the maximum number runs.
     pub fn begin(
         &self,
         request: CaptureRequest,
@@ -59,7 +59,7 @@ impl Hub {
         Some(capture)
     }
 
-    /// Its place is free again.
+    /// Removes a capture and frees its slot.
     pub fn remove(&self, capture: &Capture) {
         let mut captures = self.lock();
         if let Some(place) = captures.get_mut(capture.place) {
@@ -69,7 +69,7 @@ impl Hub {
         self.any.store(any, Ordering::Release);
     }
 
-    /// Has a capture end; false when there is none of this number.
+    /// Stops a capture; returns false when there is none of this number.
     pub fn stop(&self, id: u64) -> bool {
         let found = self.list().into_iter().find(|capture| capture.id == id);
         if let Some(capture) = &found {
@@ -78,12 +78,12 @@ impl Hub {
         found.is_some()
     }
 
-    /// Those that run.
+    /// Returns the running captures.
     pub fn list(&self) -> Vec<Arc<Capture>> {
         self.lock().iter().flatten().cloned().collect()
     }
 
-    /// Shows a frame that does not go through the dataplane to every capture.
+    /// Offers a frame that bypasses the dataplane to every capture.
     pub fn offer(&self, sight: &Sight<'_>) {
         if !self.any.load(Ordering::Acquire) {
             return;

@@ -1,5 +1,4 @@
-//! Impairments: deliberate faults of frames and links, for a bounded time, and reported
-//! prominently.
+//! Impairments: deliberate faults of frames and links, limited in time, and reported prominently.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,18 +22,18 @@ const REMOVALS: usize = 100;
 /// Effect of an impairment.
 #[derive(Clone, Debug)]
 pub enum Doing {
-    /// To frames.
+    /// Impairs frames.
     Frames(ImpairPlan),
-    /// The neighbour is paused in this priority: on for so long, from one beginning to the next.
+    /// Pauses the neighbour in this priority: for the first duration, once per second duration.
     Pause(Priority, StdDuration, StdDuration),
-    /// The link is taken for down: likewise.
+    /// Treats the link as down, with the same two durations.
     Flap(StdDuration, StdDuration),
 }
 
-/// One that is in force.
+/// An impairment in force.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its number.
+    /// Number of the impairment.
     pub id: u64,
     port: PortId,
     request: ImpairRequest,
@@ -44,26 +43,26 @@ pub struct Entry {
     stop: Notify,
 }
 
-/// All that are in force.
+/// All impairments in force.
 #[derive(Debug, Default)]
 pub struct Impairments {
     places: Mutex<[Option<Arc<Entry>>; IMPAIRMENTS_MAX]>,
     last_id: AtomicU64,
 }
 
-/// Why there is none.
+/// Reason for which no impairment was begun.
 #[derive(Debug, thiserror::Error)]
 pub enum ImpairError {
-    /// There are enough.
-    #[error("{IMPAIRMENTS_MAX} impairments are in force, the most allowed; `switchctl impair list` shows them")]
+    /// The maximum number is in force.
+    #[error("{IMPAIRMENTS_MAX} impairments are in force, the maximum; `switchctl impair list` shows them")]
     Full,
-    /// A link or neighbour is listed twice.
+    /// The same link or neighbour would be impaired twice.
     #[error("impairment {0} does that to this port already; stop it first")]
     Twice(u64),
-    /// The switch core refuses.
+    /// The switch core refused it.
     #[error("{0}")]
     Refused(String),
-    /// The dataplane does not answer.
+    /// The dataplane did not answer.
     #[error("the dataplane does not answer")]
     Silence,
 }
@@ -74,7 +73,7 @@ impl Impairments {
         self.lock().iter().flatten().cloned().collect()
     }
 
-    /// Has one end; false when there is none of this number.
+    /// Stops an impairment; returns false when there is none of this number.
     pub fn stop(&self, id: u64) -> bool {
         let found = self.list().into_iter().find(|entry| entry.id == id);
         if let Some(entry) = &found {
@@ -132,7 +131,7 @@ impl Impairments {
 }
 
 impl Entry {
-    /// As the API shows it.
+    /// Returns the impairment as the API shows it.
     pub fn view(&self) -> View {
         let figures = self.figures();
         View {
@@ -160,7 +159,7 @@ impl Entry {
         StdDuration::from_nanos(left.as_nanos())
     }
 
-    /// Waits for this long; returns false when a request ends it or its time is over.
+    /// Waits for this long; returns false once a request ends the impairment or its time is over.
     async fn wait(&self, span: StdDuration) -> bool {
         let left = self.left();
         if left.is_zero() || timeout(span.min(left), self.stop.notified()).await.is_ok() {
@@ -174,7 +173,7 @@ impl Entry {
 ///
 /// # Errors
 ///
-/// When there are as many as there may be, or the dataplane refuses.
+/// When the maximum number is in force, or the dataplane refuses.
 pub async fn begin(
     shared: &Arc<Shared>,
     request: ImpairRequest,
@@ -232,7 +231,7 @@ async fn last(shared: &Shared, place: usize, entry: &Entry, doing: &Doing) {
                 let _ = hold(shared, entry.port, *priority, true).await;
                 entry.times.fetch_add(1, Ordering::Relaxed);
                 let goes_on = entry.wait(*on).await;
-                // In any case no neighbour stays paused.
+                // Leave no neighbour paused.
                 while matches!(
                     hold(shared, entry.port, *priority, false).await,
                     Err(ImpairError::Silence)
@@ -276,7 +275,6 @@ async fn hold(
     }
 }
 
-/// Reports in the log and as an event.
 fn tell(shared: &Shared, entry: &Entry, name: EventName) {
     let port = shared.info.port_name(entry.port);
     let what = entry.request.what.name();

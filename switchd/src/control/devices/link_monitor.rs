@@ -1,5 +1,5 @@
-//! Watches the ports' devices by rtnetlink: it requests the state of all at the start, and the
-//! kernel reports every change from then on. sysfs would show another network namespace's devices.
+//! Watches the ports' devices by rtnetlink: it requests the state of all at the start, and the kernel then reports every
+//! change. sysfs would show another network namespace's devices.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -37,7 +37,7 @@ const IFF_LOWER_UP: u32 = 1 << 16;
 #[derive(Debug)]
 pub struct LinkMonitor {
     socket: Waitable,
-    /// Last seen device name of each port, if it differs from the port's name.
+    /// Last seen device name of each port whose device's name differs from the port's.
     other_names: BTreeMap<PortId, String>,
     masters: BTreeMap<PortId, Option<u32>>,
 }
@@ -45,15 +45,14 @@ pub struct LinkMonitor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LinkState {
     ifindex: u32,
-    /// Its name, if the message contains it.
+    /// Device name, if the message contains it.
     name: Option<String>,
     other_names: Vec<String>,
-    /// Its MTU in bytes, if the message contains it.
+    /// MTU in bytes, if the message contains it.
     mtu: Option<u32>,
-    /// Index of its master device.
     master: Option<u32>,
     up: bool,
-    /// Deleted, or moved to another network namespace.
+    /// The device was deleted or moved to another network namespace.
     gone: bool,
 }
 
@@ -62,7 +61,7 @@ impl LinkMonitor {
     ///
     /// # Errors
     ///
-    /// When the kernel has no rtnetlink for us.
+    /// When the kernel refuses an rtnetlink socket.
     pub fn new() -> std::io::Result<Self> {
         let socket = socket(
             AddressFamily::Netlink,
@@ -82,7 +81,7 @@ impl LinkMonitor {
     ///
     /// # Errors
     ///
-    /// When the socket fails for good.
+    /// When the socket fails permanently.
     pub async fn run(mut self, shared: Arc<Shared>) -> std::io::Result<()> {
         let mut buffer = vec![0u8; BUFFER_LENGTH];
         self.look_back(&mut buffer, &shared).await;
@@ -104,7 +103,7 @@ impl LinkMonitor {
             };
             match read {
                 Ok(length) => self.take(&buffer[..length], &shared).await,
-                // Messages were lost: only a full answer tells the state now.
+                // Messages were lost; only a full dump has the state now.
                 Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
                     self.look_for_missing(&shared).await;
                     self.ask_for_all()?;
@@ -114,8 +113,8 @@ impl LinkMonitor {
         }
     }
 
-    /// Handles messages from before the dataplane started: only devices that are gone still matter,
-    /// because attaching resets links, and those are back.
+    /// Handles messages from before the dataplane started: only missing devices still matter, because attaching resets
+    /// links.
     async fn look_back(&self, buffer: &mut [u8], shared: &Shared) {
         while let Ok(length) = self.socket.try_read(buffer) {
             for state in link_states(&buffer[..length]).filter(|state| state.gone) {
@@ -149,14 +148,13 @@ impl LinkMonitor {
                 }
             }
             if !is_known && !state.gone {
-                // It may be one that a port waits for.
+                // A port may be waiting for this device.
                 shared.links.tend();
             }
         }
     }
 
-    /// Reports each new name once. The port goes on: its sockets are bound to the device and not to
-    /// a name.
+    /// Reports each new name once. The port keeps working: its sockets are bound to the device, not to a name.
     fn note_name(&mut self, port: PortId, info: &PortInfo, state: &LinkState, shared: &Shared) {
         let Some(name) = &state.name else { return };
         if state.other_names.contains(&info.device) {
@@ -170,7 +168,7 @@ impl LinkMonitor {
         }
     }
 
-    /// Reports a device that was added to another one, and the remedy.
+    /// Reports a device that became part of another one, and the remedy.
     fn note_master(&mut self, port: PortId, state: &LinkState, shared: &Shared) {
         let before = self.masters.get(&port).copied().flatten();
         if before == state.master {
@@ -188,8 +186,7 @@ impl LinkMonitor {
         }
     }
 
-    /// Checks for missing devices after lost messages: a full answer does not report those that are
-    /// gone.
+    /// Checks for missing devices after lost messages, since a full dump does not list them.
     async fn look_for_missing(&self, shared: &Shared) {
         for (port, info) in shared.info.numbered_ports() {
             let is_missing = matches!(link::find(info.ifindex()), Ok(None));
@@ -202,14 +199,14 @@ impl LinkMonitor {
     fn ask_for_all(&self) -> std::io::Result<()> {
         let socket = self.socket.as_raw_fd();
         match send(socket, &dump_request(), MsgFlags::empty()) {
-            // A dump that is under way answers just as well.
+            // A running dump serves as well.
             Ok(_) | Err(Errno::EBUSY) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// Reports an MTU that has become too small for the switch, and one that has become large enough.
+/// Reports when an MTU becomes too small for the switch, and when it is large enough again.
 fn note_mtu(port: PortId, state: &LinkState, shared: &Shared) {
     let Some(mtu) = state.mtu else { return };
     let wanted = shared.info.mtu.get();
@@ -229,7 +226,7 @@ fn note_mtu(port: PortId, state: &LinkState, shared: &Shared) {
     }
 }
 
-/// Returns the reason against using a device as a port in its present state.
+/// Returns the reason for which a device in this state cannot be a port.
 fn refusal(state: &LinkState, shared: &Shared) -> Option<String> {
     let device = link::find(state.ifindex).ok()??;
     let nature = Nature::of(&device).ok()?;
@@ -253,7 +250,7 @@ fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
             return None;
         }
         let body = message.get(HEADER..)?;
-        // A bridge tells of its ports in messages of its own family: one that leaves the bridge is not gone.
+        // A bridge reports its ports in messages of its own family: a port that leaves the bridge is not gone.
         if body.first() != Some(&FAMILY_OF_ALL) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The ports' network devices: who watches them, and who takes and releases them as they come and go.
+//! The ports' network devices: monitoring, attaching and releasing.
 
 pub mod link_monitor;
 pub mod tender;

@@ -1,7 +1,7 @@
-//! Releases ports whose device is gone, and takes devices that are there again.
+//! Releases ports whose device is gone, and attaches devices that have returned.
 //!
-//! The link monitor passes the kernel's messages on; opening and closing takes longer than it may
-//! wait, so that it is done here, one port after the other.
+//! The link monitor passes the kernel's messages on. Opening and closing takes longer than it may wait, so this task does
+//! it, one port at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::control::info::PortInfo;
 use crate::control::shared::{Shared, Stage};
 use crate::dataplane::link::AttachedPort;
 
-/// Retry interval for a device that is there and cannot be used yet: it may lack an address, or its
-/// queue is still in use elsewhere.
+/// Retry interval for a device that is present but unusable: it may lack an address, or its queue may still be in use
+/// elsewhere.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Looks after the ports for as long as the daemon runs.
+/// Attaches and releases devices for as long as the daemon runs.
 pub async fn tend(shared: Arc<Shared>) {
     loop {
         for (port, info) in shared.info.numbered_ports() {
@@ -46,7 +46,7 @@ async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
         return;
     }
     if matches!(link::find(attached.ifindex), Ok(None)) {
-        // Neighbours that are paused because of it go on at once.
+        // Neighbours paused because of it resume at once.
         shared.dataplane.ask(Command::DeviceGone { port }).await;
     }
     let dataplane = Arc::clone(shared);
@@ -69,7 +69,7 @@ async fn take(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
             info.attached.set(attached);
             info.log_attached();
             shared.set_back(port);
-            // It may be gone again, and the kernel may have said so before anybody knew that it is ours.
+            // It may be gone again, reported before the port was known to own it.
             if matches!(link::find(attached.ifindex), Ok(None)) {
                 shared.set_gone(port).await;
             }

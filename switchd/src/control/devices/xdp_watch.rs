@@ -1,5 +1,4 @@
-//! Watches the XDP programs' drops: such frames never reach the switch, and no counter of its own
-//! shows them.
+//! Watches the XDP programs' drops: such frames never reach the switch, and none of its counters shows them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use crate::control::shared::Shared;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Looks for as long as the daemon runs.
+/// Checks the counters for as long as the daemon runs.
 pub async fn watch(shared: Arc<Shared>) {
     let mut ports: Vec<_> = shared
         .info
@@ -60,7 +59,7 @@ impl Verdicts {
         }
     }
 
-    /// The driver leaves no room for metadata: no frame has ever had any.
+    /// True if the driver leaves no room for metadata: no frame has ever had any.
     fn has_no_metadata(self) -> bool {
         self.no_meta > 0 && self.redirected == 0
     }

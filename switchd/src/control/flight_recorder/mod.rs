@@ -1,9 +1,8 @@
-//! The flight recorder: a bounded record of each suspicion, from before it to after it.
+//! The flight recorder: a bounded record of each suspicion and of the time around it.
 //!
-//! While nothing is suspected it keeps the last two seconds in a ring, so that a record begins before its
-//! suspicion. While a suspicion is new, and for a second after it, samples are taken at a finer interval.
-//! A suspicion that lasts falls back to the interval of the ring: what happens in hours of a storm differs
-//! little from one moment to the next.
+//! While there is no suspicion it keeps the last two seconds in a ring, so that a record begins before its suspicion. While
+//! a suspicion is new, and for one second after its end, samples are taken at a finer interval. A suspicion that lasts falls
+//! back to the ring's interval, since hours of a storm change little from one moment to the next.
 //!
 //! Records of one priority share their samples.
 
@@ -22,23 +21,22 @@ use crate::dataplane::messages::Snapshot;
 pub use record::{Record, EVENTS_MAX, SAMPLES_MAX};
 pub use sample::Sample;
 
-/// Records kept at most. A suspicion that begins while as many others are under way has none.
+/// Maximum number of records kept. A suspicion that begins while this many others are ongoing has none.
 pub const RECORDS_MAX: usize = 32;
-/// Samples kept of the time before a suspicion. They are taken at all times: each wakes an idle dataplane
-/// thread, which costs more than the sample itself.
+/// Samples kept from before a suspicion. They are taken at all times: each wakes an idle dataplane thread, which costs more
+/// than the sample itself.
 pub const SAMPLES_BEFORE: usize = 32;
-/// Events kept of the time before a suspicion.
+/// Events kept from before a suspicion.
 pub const EVENTS_BEFORE: usize = 128;
-/// Minimum time that [`SAMPLES_BEFORE`] samples reach back.
+/// Minimum time that [`SAMPLES_BEFORE`] samples cover.
 const BEFORE_LEAST: Duration = Duration::from_secs(2);
-/// For how long after a suspicion its record goes on.
+/// Time for which a record continues after its suspicion.
 pub const AFTER: Duration = Duration::from_secs(1);
-/// Time for which a suspicion is new.
 const NEW: Duration = Duration::from_secs(10);
 /// Shortest interval: a snapshot costs the dataplane time.
 const INTERVAL_LEAST: Duration = Duration::from_millis(5);
 
-/// Settings of sampling.
+/// Sampling settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightSettings {
     enabled: bool,
@@ -47,15 +45,15 @@ pub struct FlightSettings {
 }
 
 impl FlightSettings {
-    /// Nothing is recorded.
+    /// Records nothing.
     pub const OFF: Self = Self {
         enabled: false,
         before: BEFORE_LEAST,
         during: BEFORE_LEAST,
     };
 
-    /// For a detector that suspects after `detect` and CLCM every `clcm_interval`: samples kept
-    /// from before a suspicion reach back beyond the time at which its egress stalled.
+    /// Derives the settings for a detector that suspects after `detect` and sends CLCM every `clcm_interval`. The samples
+    /// from before a suspicion then cover the time at which its egress stalled.
     pub fn new(detect: Duration, clcm_interval: Duration) -> Self {
         let reach = BEFORE_LEAST.max(detect.saturating_mul(2));
         let before = Duration::from_nanos(reach.as_nanos() / SAMPLES_BEFORE as u64);
@@ -82,7 +80,7 @@ impl FlightSettings {
     }
 }
 
-/// The recorder. Its caller passes the time; the wall clock is read for people's eyes only.
+/// The recorder. Its caller passes the time; the wall clock is read only for display.
 #[derive(Debug)]
 pub struct FlightRecorder {
     settings: FlightSettings,
@@ -94,7 +92,7 @@ pub struct FlightRecorder {
 }
 
 impl FlightRecorder {
-    /// A recorder without records.
+    /// Creates a recorder without records.
     pub fn new(settings: FlightSettings) -> Self {
         Self {
             settings,
@@ -127,8 +125,8 @@ impl FlightRecorder {
         })
     }
 
-    /// Begins the record of suspicion `id`, with what is known from before. The oldest record that is
-    /// complete goes when there is no room; when none is complete, there is no record.
+    /// Begins the record of suspicion `id`, with the earlier samples and events. If there is no room, it replaces the oldest
+    /// complete record; if none is complete, it records nothing.
     pub fn begin(&mut self, id: u64, egress: PortId, priority: Priority, at: Instant) {
         if !self.settings.enabled {
             return;
@@ -157,7 +155,7 @@ impl FlightRecorder {
         self.records.push_back(record);
     }
 
-    /// The suspicion of (egress, priority) is over; its record goes on for [`AFTER`].
+    /// Ends the suspicion of (egress, priority); its record continues for [`AFTER`].
     pub fn end(&mut self, egress: PortId, priority: Priority, at: Instant) {
         for record in &mut self.records {
             if (record.egress(), record.priority()) == (egress, priority) {
@@ -200,7 +198,7 @@ impl FlightRecorder {
         self.records.iter().any(|record| record.id() == id)
     }
 
-    /// A copy of the record of suspicion `id`: pointers to samples and events only.
+    /// Returns a copy of the record of suspicion `id`: pointers to samples and events only.
     pub fn get(&self, id: u64) -> Option<Record> {
         self.records
             .iter()
@@ -208,7 +206,7 @@ impl FlightRecorder {
             .cloned()
     }
 
-    /// Suspicions without a record because too many others were under way.
+    /// Returns the number of suspicions without a record because too many others were ongoing.
     pub fn unrecorded(&self) -> u64 {
         self.unrecorded
     }

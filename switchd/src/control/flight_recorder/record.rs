@@ -1,8 +1,7 @@
 //! Record of one suspicion.
 //!
-//! The beginning and the end are what an engineer looks for, and neither gives way to the time
-//! between them: the first samples stay, the last ones stay, and those between are thinned to every
-//! second one each time that their room is full. Of the events the first and the last stay.
+//! Engineers need the beginning and the end, so both are kept: the first and the last samples stay, and each time the room
+//! between them is full, every second sample there is removed. Of the events, the first and the last stay.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,9 +14,9 @@ use super::{FlightSettings, Sample, AFTER, SAMPLES_BEFORE};
 use crate::control::info::SwitchInfo;
 use crate::model::clock;
 
-/// Samples of one record at most.
+/// Maximum number of samples of one record.
 pub const SAMPLES_MAX: usize = FIRST_SAMPLES + MIDDLE_SAMPLES + LAST_SAMPLES;
-/// Events of one record at most.
+/// Maximum number of events of one record.
 pub const EVENTS_MAX: usize = FIRST_EVENTS + LAST_EVENTS;
 
 const FIRST_SAMPLES: usize = SAMPLES_BEFORE + 128;
@@ -42,7 +41,7 @@ pub struct Record {
     first: Vec<Entry>,
     middle: Vec<Entry>,
     last: VecDeque<Entry>,
-    /// Number of samples leaving `last` of which one goes to `middle`.
+    /// One in this many samples that leave `last` moves to `middle`.
     stride: u64,
     /// Number of samples that have left `last`.
     passed: u64,
@@ -81,37 +80,37 @@ impl Record {
         }
     }
 
-    /// The suspicion's number.
+    /// Returns the suspicion's number.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The suspected port.
+    /// Returns the suspected port.
     pub fn egress(&self) -> PortId {
         self.egress
     }
 
-    /// The suspected priority.
+    /// Returns the suspected priority.
     pub fn priority(&self) -> Priority {
         self.priority
     }
 
-    /// When the suspicion began.
+    /// Returns the start of the suspicion.
     pub fn began(&self) -> Instant {
         self.began
     }
 
-    /// When it ended.
+    /// Returns the end of the suspicion.
     pub fn ended(&self) -> Option<Instant> {
         self.ended
     }
 
-    /// True when nothing is added any more.
+    /// Returns true when the record takes no more data.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// Samples and events kept.
+    /// Returns the numbers of samples and events kept.
     pub fn len(&self) -> (usize, usize) {
         (
             self.first.len() + self.middle.len() + self.last.len(),
@@ -119,7 +118,7 @@ impl Record {
         )
     }
 
-    /// As the API shows it. O(samples × ports).
+    /// Returns the record as the API shows it. O(samples × ports).
     pub fn to_api(
         &self,
         info: &SwitchInfo,

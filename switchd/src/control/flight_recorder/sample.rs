@@ -1,4 +1,4 @@
-//! The lossless classes of a switch at one moment, without names and small.
+//! Compact sample of a switch's lossless classes at one moment, without names.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ struct Levels {
 }
 
 impl Sample {
-    /// Samples the lossless classes of `snapshot`. O(ports) for each of them.
+    /// Samples the lossless classes of `snapshot`. O(ports) for each class.
     pub fn new(info: &SwitchInfo, snapshot: &Snapshot) -> Self {
         let of = |priority| {
             snapshot
@@ -61,7 +61,7 @@ impl Sample {
         }
     }
 
-    /// Returns the ports' states of one priority; `None` for a lossy class.
+    /// Returns the states of all ports in one priority; `None` for a lossy class.
     pub(super) fn of(&self, priority: Priority) -> Option<&Arc<[PortState]>> {
         self.priorities
             .iter()

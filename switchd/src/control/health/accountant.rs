@@ -1,5 +1,4 @@
-//! Checks each port for frames that are missing below the switch, and for a device that does not
-//! fit.
+//! Checks each port for frames missing below the switch, and for an unsuitable device.
 
 use std::time::Duration;
 
@@ -15,12 +14,12 @@ use crate::control::shared::{Missing, Shared};
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
 use crate::model::clock;
 
-/// The least time between two events about missing frames at one port.
+/// Minimum time between two events about missing frames at one port.
 const EVENT_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum age at which the dataplane's figures are useful.
 const FIGURES_AGE_MAX: Duration = Duration::from_millis(900);
 
-/// Verdicts of the XDP program of one port.
+/// Verdict counts of one port's XDP program.
 pub(super) type Verdicts = Vec<(&'static str, u64)>;
 
 pub(super) struct Accountant(Vec<Place>);
@@ -28,7 +27,7 @@ pub(super) struct Accountant(Vec<Place>);
 #[derive(Clone, Default)]
 struct Place {
     ledger: Ledger,
-    /// The device's index, and true if its driver is known to count the frames of AF_XDP.
+    /// The device's index, and true if its driver is known to count AF_XDP frames.
     driver: (u32, bool),
     /// Time and missing frames of the latest event.
     told: Option<(Instant, Missing)>,
@@ -41,8 +40,7 @@ impl Accountant {
         Self(vec![Place::default(); shared.info.ports.len()])
     }
 
-    /// Reads the programs' counters. To be called before reading the dataplane's figures:
-    /// redirected frames arrive later.
+    /// Reads the programs' counters. Call it before reading the dataplane's figures: redirected frames arrive later.
     pub(super) fn read_verdicts(&self, shared: &Shared) -> Vec<Verdicts> {
         let ports = shared.info.numbered_ports();
         ports
@@ -50,7 +48,7 @@ impl Accountant {
             .collect()
     }
 
-    /// Compares the counts of one moment.
+    /// Compares the counts taken at one moment.
     pub(super) fn look(
         &mut self,
         shared: &Shared,
@@ -60,7 +58,7 @@ impl Accountant {
     ) {
         let age = clock::now().saturating_since(snapshot.at);
         let is_old = age.as_nanos() > FIGURES_AGE_MAX.as_nanos() as u64;
-        // Frames that are delayed on purpose are nowhere.
+        // Deliberately delayed frames count as missing.
         let is_impaired = !shared.impairments.list().is_empty();
         let ports = shared.info.numbered_ports().zip(&snapshot.ports);
         let read = verdicts.iter().zip(devices);
@@ -79,13 +77,14 @@ impl Accountant {
                 }
                 _ => place.ledger.pause(),
             };
-            shared.losses.note(id, missing);
+            let compares_sent = place.ledger.is_trusted();
+            shared.losses.note(id, missing, compares_sent);
             place.tell(shared, id, missing);
         }
     }
 
-    /// Returns the reason against using a port's device as it is now. A device that has just
-    /// appeared may be refused once.
+    /// Returns the reason for which a port's device does not fit in its present state. A device that has just appeared may
+    /// be refused once.
     pub(super) fn unfit(&mut self, shared: &Shared, id: PortId) -> Option<String> {
         let refused = shared.links.refusal(id);
         let place = self.0.get_mut(id.index())?;

@@ -1,5 +1,5 @@
-//! Losses of the ports' devices since the daemon has watched them. Each device has its own counts,
-//! and another one may replace it at the port.
+//! Losses of the ports' devices since the daemon started. Each device has its own counts, and another device may replace it
+//! at the port.
 
 use weir_api::counters::DeviceLosses;
 use weir_doctor::link::Counts;
@@ -14,13 +14,12 @@ pub(super) struct DeviceMeter {
 }
 
 impl DeviceMeter {
-    /// Takes the counts of the device with this index. Counts from before it was first seen are not
-    /// this switch's.
+    /// Records the counts of the device with this index. Losses from before it was first seen are not this switch's.
     pub(super) fn read(&mut self, ifindex: u32, now: DeviceLosses, counts: Option<Counts>) {
         self.counts = counts;
         if let Some((before, last)) = self.last {
             if before == ifindex {
-                // A reloaded driver begins at zero.
+                // A reloaded driver restarts at zero.
                 self.overruns += now.overruns().saturating_sub(last.overruns());
                 self.errors += now.errors().saturating_sub(last.errors());
             }
@@ -28,12 +27,12 @@ impl DeviceMeter {
         self.last = Some((ifindex, now));
     }
 
-    /// Returns the device's index and its counts of all frames, while it is there.
+    /// Returns the device's index and its counts of all frames; `None` without a device.
     pub(super) fn counts(&self) -> Option<(u32, Counts)> {
         Some((self.last?.0, self.counts?))
     }
 
-    /// Returns the number of frames that found no room in the device.
+    /// Returns the number of frames that overran the device's buffers.
     pub(super) fn overruns(&self) -> u64 {
         self.overruns
     }
@@ -63,7 +62,7 @@ mod tests {
         assert_eq!((meter.overruns(), meter.errors()), (0, 0));
         meter.read(7, lost(1003, 51), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
-        // Another device at the port, then the first one's driver reloaded.
+        // First another device at the port, then the same device with a reloaded driver.
         meter.read(8, lost(500, 500), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
         meter.read(8, lost(0, 0), None);

@@ -1,7 +1,7 @@
-//! Frames that are missing between two places that both count them: the XDP program and the sockets, the sockets and the device.
+//! Frames missing between two places that both count them: the XDP program and the sockets, or the sockets and the device.
 //!
-//! Each place counts on while the other is read, and a frame may be between the two. So a frame is lost only once the place
-//! behind has stayed short of an *earlier* count of the place before, at several looks in a row.
+//! Each place keeps counting while the other is read, and a frame may be between the two. A frame is therefore lost only
+//! once the second place stays short of an *earlier* count of the first, in several checks in a row.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::control::shared::Missing;
 
 /// Consecutive checks, a second apart, in which a frame must be missing.
 const LOOKS: usize = 3;
-/// Frames that the device must have counted before its count is trusted.
+/// Number of frames that the device must have counted before its count is trusted.
 const TRUSTED_AFTER: u64 = 64;
 
 /// Totals of one port at one check, in the order in which they are read.
@@ -23,11 +23,11 @@ pub(super) struct Look {
     pub not_redirected: u64,
     /// Frames that sockets received, or refused and counted.
     pub received: u64,
-    /// Of these the refused ones.
+    /// Refused frames among these.
     pub refused: u64,
-    /// Frames that left the switch, without those that are known to be lost.
+    /// Frames that left the switch, without those known to be lost.
     pub sent: u64,
-    /// Counted by the device.
+    /// The device's counts.
     pub device: Counts,
 }
 
@@ -36,13 +36,12 @@ pub(super) struct Look {
 struct Pair {
     /// Counts at the first place, oldest first.
     before: VecDeque<u64>,
-    /// Missing frames at the latest checks.
     short: VecDeque<u64>,
     lost: u64,
 }
 
 impl Pair {
-    /// Takes both totals; returns the frames that are lost for certain.
+    /// Records both totals and returns the frames certainly lost.
     fn look(&mut self, before: u64, behind: u64) -> u64 {
         if let Some(earlier) = self.before.front() {
             keep(&mut self.short, earlier.saturating_sub(behind));
@@ -63,7 +62,7 @@ fn keep(list: &mut VecDeque<u64>, value: u64) {
     list.push_back(value);
 }
 
-/// The pairs of one port, for one device after the other.
+/// The pairs of one port, through successive devices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     /// The device, and its totals when it was first seen or its counts restarted.
@@ -72,9 +71,8 @@ pub(super) struct Ledger {
     receive: Pair,
     transmit: Pair,
     dropped: Pair,
-    /// True if the device counts frames sent by AF_XDP.
     is_trusted: bool,
-    /// Lost before `base`.
+    /// Lost before `base` was taken.
     lost_before: Missing,
 }
 
@@ -111,12 +109,17 @@ impl Ledger {
         }
     }
 
-    /// Notes that frames are held back on purpose: frames missing now are not lost.
+    /// Notes that frames are delayed on purpose: frames missing now are not lost.
     pub(super) fn pass_over(&mut self) {
         for pair in [&mut self.receive, &mut self.transmit, &mut self.dropped] {
             pair.short.clear();
             pair.before.clear();
         }
+    }
+
+    /// True if the device is known to count frames sent by AF_XDP.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.is_trusted
     }
 
     /// Notes that the port has no device.
@@ -137,8 +140,7 @@ impl Ledger {
         self.is_trusted = false;
     }
 
-    /// Returns false for a driver that was reloaded and counts from zero, like a veth whose other
-    /// end is gone.
+    /// Returns false for a driver that was reloaded and counts from zero, such as a veth whose peer was replaced.
     fn is_after_latest(&self, now: &Look) -> bool {
         let device = |look: &Look| [look.device.sent, look.device.receive_dropped];
         let pairs = device(now).into_iter().zip(device(&self.latest));
@@ -172,7 +174,7 @@ mod tests {
     fn frames_on_their_way_are_not_missing() {
         let mut ledger = Ledger::default();
         let missing = looks(&mut ledger, 100, |second| Look {
-            // A second's frames are redirected and not yet received, completed and not yet counted.
+            // The frames of one second are redirected but not yet received, completed but not yet counted.
             redirected: 1_000 * (second + 1),
             sent: 1_000 * (second + 1),
             ..whole(1_000 * second)
@@ -193,20 +195,20 @@ mod tests {
         assert!(early.into_iter().all(|it| it == Missing::default()));
         let missing = looks(&mut ledger, 3, |_| lost(1));
         assert_eq!((missing.receive, missing.transmit), (50, 70));
-        // It is counted once, and only grows.
+        // It is counted once, and the total only grows.
         let missing = looks(&mut ledger, 20, |_| lost(1));
         assert_eq!((missing.receive, missing.transmit), (50, 70));
     }
 
     #[test]
-    fn a_device_that_never_counted_what_is_sent_is_no_witness() {
+    fn a_device_that_never_counted_sent_frames_is_ignored() {
         let mut ledger = Ledger::default();
         let missing = looks(&mut ledger, 30, |second| Look {
             sent: 100 * second,
             ..whole(0)
         });
         assert_eq!(missing.transmit, 0);
-        // One that has is.
+        // A device that has counted enough frames is trusted.
         let mut ledger = Ledger::default();
         looks(&mut ledger, 5, |second| whole(100 * second));
         let missing = looks(&mut ledger, 10, |_| Look {

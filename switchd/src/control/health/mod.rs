@@ -1,5 +1,4 @@
-//! Checks the switch each second. Problems become the verdict on its health, and a line of the log
-//! for each port.
+//! Checks the switch each second. Problems become its health verdict and one log line per port.
 
 mod accountant;
 mod devices;
@@ -24,12 +23,12 @@ use accountant::Accountant;
 use devices::DeviceMeter;
 use windows::{PortSample, QueueSample, Sample, Windows};
 
-/// Polling interval, and least interval between log lines of a port.
+/// Polling interval, and minimum interval between log lines of a port.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Verdicts of the XDP program that lose frames. Packets that are too short are no frames.
+/// Verdicts of the XDP program that lose frames. Packets that are too short are not frames.
 const LOST_AT_XDP: [&str; 4] = ["dropped", "no_meta", "cut", "no_slot"];
 
-/// Looks for as long as the daemon runs.
+/// Checks the switch for as long as the daemon runs.
 pub async fn watch(shared: Arc<Shared>) {
     let mut windows = Windows::new(&shared.info, clock::now());
     let mut devices = vec![DeviceMeter::default(); shared.info.ports.len()];
@@ -51,7 +50,7 @@ pub async fn watch(shared: Arc<Shared>) {
     }
 }
 
-/// Reads the losses of the ports' devices from the kernel, which may have to wait for a driver.
+/// Reads the losses of the ports' devices from the kernel, which may wait for a driver.
 async fn read_devices(shared: &Shared, mut meters: Vec<DeviceMeter>) -> Vec<DeviceMeter> {
     let count = meters.len();
     let numbers: Vec<u32> = shared.info.ports.iter().map(PortInfo::ifindex).collect();
@@ -62,7 +61,7 @@ async fn read_devices(shared: &Shared, mut meters: Vec<DeviceMeter>) -> Vec<Devi
         }
         meters
     });
-    // It fails only while the daemon ends.
+    // Fails only while the daemon ends.
     read.await
         .unwrap_or_else(|_| vec![DeviceMeter::default(); count])
 }
@@ -151,8 +150,8 @@ fn log_ports(last_second: &Health) {
     }
 }
 
-/// Returns false for conditions that only continue, and for drops by the XDP program, which have
-/// lines of their own, with remedies.
+/// Returns false for conditions that merely continue, and for drops by the XDP program, which have their own lines with
+/// remedies.
 fn is_news(reason: &HealthReason) -> bool {
     reason.count > 0 && reason.kind != Trouble::XdpLosses
 }

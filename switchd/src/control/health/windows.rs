@@ -1,5 +1,4 @@
-//! Counts of the last seconds: losses within a short window, recurring conditions within a longer
-//! one.
+//! Counts of the last seconds: losses in a short window, recurring conditions in a longer one.
 
 use std::collections::VecDeque;
 
@@ -19,7 +18,7 @@ use crate::control::info::SwitchInfo;
 pub(super) struct Sample {
     /// Time of the request.
     pub at: Instant,
-    /// When the dataplane took them: long before, where it does not answer.
+    /// When the dataplane took them; long before `at` if it does not answer.
     pub taken: Instant,
     pub events_lost: u64,
     pub stalls: u64,
@@ -54,13 +53,13 @@ pub(super) struct QueueSample {
     pub suspected_since: Option<Instant>,
 }
 
-/// Samples of the longer window, one a second: about 60, and the one before.
+/// Samples of the longer window, one per second: about 60, and the one before.
 pub(super) struct Windows {
     samples: VecDeque<Sample>,
 }
 
 impl Windows {
-    /// Nothing has been counted before `now`.
+    /// Creates windows with no counts before `now`.
     pub(super) fn new(info: &SwitchInfo, now: Instant) -> Self {
         let nothing = Sample {
             at: now,
@@ -82,7 +81,7 @@ impl Windows {
         let is_over = |sample: &Sample| {
             now.saturating_since(sample.at) >= Duration::from_secs(RECURRENCE_WINDOW_SECONDS)
         };
-        // The newest of those before the window is what it begins with.
+        // The window starts at the newest sample that is older than it.
         while self.samples.get(1).is_some_and(is_over) {
             self.samples.pop_front();
         }
@@ -94,13 +93,13 @@ impl Windows {
         self.judged(losses, recurrences, info, policy)
     }
 
-    /// Returns the verdict on the changes since the previous sample.
+    /// Returns the verdict on changes since the previous sample.
     pub(super) fn last_second(&self, info: &SwitchInfo, policy: Policy) -> Health {
         let before = self.samples.len().saturating_sub(2);
         self.judged(before, before, info, policy)
     }
 
-    /// Returns the position of the newest sample of this age, or of the oldest.
+    /// Returns the position of the newest sample of at least this age, or of the oldest.
     fn before(&self, window: Duration) -> usize {
         let Some(now) = self.samples.back() else {
             return 0;

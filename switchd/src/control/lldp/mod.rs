@@ -1,7 +1,7 @@
-//! LLDP: the sockets and the clock of the state machine in [`weir_core::control::neighbours`].
+//! LLDP: sockets and timers for the state machine in [`weir_core::control::neighbours`].
 //!
-//! The agent is a task of the API's runtime: no frame of the dataplane and no CLCM waits for it. What it
-//! finds out goes to the dataplane as a command by way of the supervisor, and to people as events.
+//! The agent is a task of the API's runtime, so that no frame of the dataplane and no CLCM waits for it. Its findings go to
+//! the dataplane as a command through the supervisor, and to operators as events.
 
 mod socket;
 
@@ -35,12 +35,11 @@ pub struct LldpSettings {
     pub enabled: bool,
     /// Time between two announcements.
     pub interval: Duration,
-    /// By [`PortId`]: what is announced, and what is made of the answers.
+    /// By [`PortId`]: announcements, and how the port uses the answers.
     pub ports: Vec<AnnouncedPort>,
 }
 
 impl Default for LldpSettings {
-    /// LLDP is off.
     fn default() -> Self {
         Self {
             enabled: false,
@@ -51,10 +50,9 @@ impl Default for LldpSettings {
 }
 
 impl LldpSettings {
-    /// Creates the state machine of a switch whose ports have their addresses: the lowest one is
-    /// its chassis.
+    /// Creates the state machine of a switch whose ports have their addresses: the lowest one is the chassis ID.
     pub(super) fn state_machine(&self, info: &SwitchInfo) -> Neighbours {
-        // A port that has no device yet may have no address.
+        // A port without a device may have no address.
         let addresses = info.ports.iter().map(PortInfo::address);
         let chassis = addresses.filter(|it| *it != MacAddress::default()).min();
         let config = NeighboursConfig {
@@ -83,8 +81,8 @@ struct PortSocket {
 }
 
 impl LldpAgent {
-    /// An agent with one socket for each port, in their order. A port whose socket could not be had is
-    /// left out, with a warning. Needs a tokio runtime.
+    /// Creates an agent with one socket for each port, in their order. A port whose socket could not be opened is left out,
+    /// with a warning. Needs a tokio runtime.
     pub fn new(shared: Arc<Shared>, sockets: Vec<std::io::Result<OwnedFd>>) -> Self {
         let ports = shared.info.numbered_ports().zip(sockets);
         let sockets = ports
@@ -103,7 +101,7 @@ impl LldpAgent {
     ///
     /// # Errors
     ///
-    /// Never; a port that does not work is left out.
+    /// Never; a failing port is left out.
     pub async fn run(mut self) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let ending = shared.life.ending();
@@ -128,7 +126,7 @@ impl LldpAgent {
         Ok(())
     }
 
-    /// Opens another socket for a port that has a new device.
+    /// Opens another socket for a port with a new device.
     fn follow_devices(&mut self, receivers: &mut JoinSet<()>, sender: &mpsc::Sender<Heard>) {
         let shared = &self.shared;
         for (port, place) in numbered(&mut self.sockets) {
@@ -157,7 +155,7 @@ impl LldpAgent {
         self.show(heard.port, Direction::In, Verdict::Read, &heard.frame);
     }
 
-    /// Does the work that is due, and passes on its results.
+    /// Does the work that is due and passes on the results.
     async fn step(&self) {
         let now = clock::now();
         let (frames, commands, reports) = {
@@ -228,7 +226,7 @@ impl LldpAgent {
         sent.is_ok()
     }
 
-    /// Shows the frame to captures: the dataplane never sees LLDP.
+    /// Offers the frame to captures, since the dataplane never sees LLDP.
     fn show(&self, port: PortId, direction: Direction, verdict: Verdict, frame: &[u8]) {
         self.shared.dataplane.captures.offer(&Sight {
             at: clock::now(),
@@ -243,7 +241,7 @@ impl LldpAgent {
 }
 
 impl PortSocket {
-    /// One task, ended with the set.
+    /// Spawns the receiving task of a port; it ends with the set.
     fn listen(&mut self, port: PortId, receivers: &mut JoinSet<()>, sender: &mpsc::Sender<Heard>) {
         self.listener = self.socket.as_ref().map(|socket| {
             let listen = socket::listen(port, Arc::clone(socket), sender.clone());

@@ -13,19 +13,19 @@ use super::super::waitable::Waitable;
 use crate::dataplane::packet_socket::take_lost;
 use crate::model::clock;
 
-/// Longest frame that is read; a longer one is truncated, and refused for that.
+/// Longest frame that is read; a longer one is truncated and then refused.
 const FRAME_LENGTH_MAX: usize = 2_048;
-/// A neighbour sends at most one frame in a second, and four may be heard on a port.
+/// A neighbour sends at most one frame per second, and one port may receive from four neighbours.
 const PER_FRAME: Duration = Duration::from_millis(250);
-/// Size of a burst in frames.
+/// Burst size in frames.
 const BURST: u64 = 16;
-/// Wait after an error, such as that of a device which went down.
+/// Delay after an error, such as that of a device that went down.
 const ERROR_WAIT: StdDuration = StdDuration::from_millis(200);
 
 #[derive(Debug)]
 pub(super) struct LldpSocket(Waitable);
 
-/// A frame, and the number of frames lost before it because they came too fast.
+/// A frame, and the number of frames lost before it because they arrived too fast.
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) port: PortId,
@@ -46,8 +46,8 @@ impl LldpSocket {
     }
 }
 
-/// Passes frames on until the receiver is closed. Frames beyond the budget wait in the socket, and
-/// overflows of the socket are counted as lost: a neighbour that floods costs no CPU time here.
+/// Passes frames on until the receiver is closed. Frames beyond the budget wait in the socket, and its overflows are counted
+/// as lost, so that a flooding neighbour costs no CPU time here.
 pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::Sender<Heard>) {
     let mut buffer = vec![0; FRAME_LENGTH_MAX];
     let mut budget = Budget::new();
@@ -76,7 +76,7 @@ pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::
     }
 }
 
-/// [`BURST`] frames at once, and one in [`PER_FRAME`] in the long run.
+/// Allows [`BURST`] frames at once, and one per [`PER_FRAME`] in the long run.
 #[derive(Debug)]
 struct Budget {
     /// Time at which all taken frames are paid for.
@@ -90,7 +90,7 @@ impl Budget {
         }
     }
 
-    /// Takes a frame: returns how long to wait before the next one.
+    /// Charges a frame; returns the delay before the next one.
     fn take(&mut self, now: Instant) -> Duration {
         self.paid_at = self.paid_at.max(now) + PER_FRAME;
         let credit = PER_FRAME.saturating_mul(BURST - 1);
@@ -113,7 +113,7 @@ mod tests {
             now = now + budget.take(now);
         }
         assert_eq!(taken, BURST + 39);
-        // A quiet minute later there is credit again, for one burst.
+        // After a quiet minute there is credit for one burst again.
         now = now + Duration::from_secs(60);
         let free = (0..100).take_while(|_| budget.take(now).is_zero()).count();
         assert_eq!(free as u64, BURST - 1, "the last of it makes wait");

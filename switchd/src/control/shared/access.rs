@@ -1,4 +1,4 @@
-//! The way to the dataplane: what it shows, and what it is asked.
+//! Access to the dataplane: its snapshots, and requests to it.
 
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -26,7 +26,7 @@ use crate::model::clock;
 /// Time for which a reader waits for a snapshot younger than its request.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Time to wait for an answer of the dataplane.
+/// Maximum time to wait for an answer of the dataplane.
 pub const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The latest snapshot, shared by its readers.
@@ -40,11 +40,11 @@ impl Deref for Published {
     }
 }
 
-/// State and requests of the dataplane, passed through the supervisor.
+/// Snapshots of the dataplane and requests to it, passed through the supervisor.
 pub struct Access {
     /// Captures in progress.
     pub captures: Hub,
-    /// Places of series.
+    /// Slots of series.
     pub series: SeriesPlaces,
     snapshot: watch::Sender<Arc<Published>>,
     xdp: Box<dyn XdpPrograms>,
@@ -67,17 +67,16 @@ impl Access {
         }
     }
 
-    /// The latest snapshot.
+    /// Returns the latest snapshot.
     pub fn snapshot(&self) -> Arc<Published> {
         Arc::clone(&self.snapshot.borrow())
     }
 
-    /// A snapshot taken after this call began; the latest one when the dataplane does not give one
-    /// within 100 ms.
+    /// Returns a snapshot taken after this call began, or the latest one if the dataplane provides none within 100 ms.
     pub async fn fresh_snapshot(&self) -> Arc<Published> {
         let asked = clock::now();
         let mut latest = self.snapshot.subscribe();
-        // A full inbox is woken by what fills it, and a closed one means that there is nothing newer.
+        // The messages of a full inbox wake the supervisor, and a closed inbox means that there is nothing newer.
         let closed = matches!(
             self.inbox.try_send(Message::Refresh { asked }),
             Err(mpsc::error::TrySendError::Closed(_))
@@ -91,8 +90,8 @@ impl Access {
         self.snapshot()
     }
 
-    /// A snapshot taken after this call began that has `tables`; `None` when the dataplane does not give one
-    /// within [`ANSWER_WAIT`].
+    /// Returns a snapshot taken after this call began that has `tables`; `None` if the dataplane provides none within
+    /// [`ANSWER_WAIT`].
     pub async fn inspect(&self, tables: Tables) -> Option<Arc<Published>> {
         let (reply, answer) = oneshot::channel();
         let asked = clock::now();
@@ -104,33 +103,33 @@ impl Access {
         self.wait_for(inspect, answer).await
     }
 
-    /// Has the dataplane do `command`, and gives its answer; `None` when there is none within
-    /// [`ANSWER_WAIT`]. It may be done still.
+    /// Has the dataplane execute `command` and returns its answer; `None` without an answer within [`ANSWER_WAIT`]. The
+    /// command may still be executed later.
     pub async fn ask(&self, command: Command) -> Option<Result<(), CommandError>> {
         let (reply, answer) = oneshot::channel();
         self.wait_for(Message::Ask { command, reply }, answer).await
     }
 
-    /// Makes the dataplane show frames to `tap`, or to none at `place`. Returns false when it
-    /// cannot be notified now.
+    /// Makes the dataplane copy frames to `tap`, or clears the slot `place`. Returns false when the dataplane cannot be
+    /// notified now.
     pub async fn set_tap(&self, place: usize, tap: Option<Arc<Tap>>) -> bool {
         self.tell(Request::Tap { place, tap }).await
     }
 
-    /// Makes the dataplane take readings for `series`, or none at `place`. Returns false when it
-    /// cannot be notified now.
+    /// Makes the dataplane take readings for `series`, or clears the slot `place`. Returns false when the dataplane cannot
+    /// be notified now.
     pub async fn set_series(&self, place: usize, series: Option<Arc<Series>>) -> bool {
         self.tell(Request::Series { place, series }).await
     }
 
-    /// Makes the dataplane send requests for the addresses of `stations` to them alone. Returns
-    /// false when it cannot be notified now.
+    /// Makes the dataplane forward requests for the addresses of `stations` to these alone. Returns false when it cannot be
+    /// notified now.
     pub async fn set_stations(&self, stations: Arc<Stations>) -> bool {
         self.tell(Request::Stations(stations)).await
     }
 
-    /// Makes the dataplane apply this impairment, or none at `place`. Returns false when it cannot
-    /// be notified now.
+    /// Makes the dataplane apply this impairment, or clears the slot `place`. Returns false when the dataplane cannot be
+    /// notified now.
     pub async fn impair(&self, place: usize, impairment: Option<Arc<Impairment>>) -> bool {
         self.tell(Request::Impair { place, impairment }).await
     }
@@ -155,7 +154,7 @@ impl Access {
         tokio::time::timeout(ANSWER_WAIT, exchange).await.ok()?
     }
 
-    /// Replaces the latest snapshot by `snapshot`, and returns the old one unless it is being read.
+    /// Replaces the latest snapshot, and returns the old one unless it is being read.
     pub(in crate::control) fn publish(&self, snapshot: Box<Snapshot>) -> Option<Box<Snapshot>> {
         let old = self.snapshot.send_replace(Arc::new(Published(snapshot)));
         Arc::into_inner(old).map(|published| published.0)
@@ -163,7 +162,7 @@ impl Access {
 
     /// Has the supervisor pass `command` on to the dataplane.
     pub async fn command(&self, command: Command) {
-        // Fails only once the supervisor has ended, and with it the dataplane.
+        // Fails only once the supervisor has ended, and the dataplane with it.
         let _ = self.inbox.send(Message::Command(command)).await;
     }
 
@@ -202,13 +201,13 @@ impl Access {
         self.xdp.lldp_socket(port)
     }
 
-    /// Applies other settings to the CLCM state machine.
+    /// Changes the settings of the CLCM state machine.
     pub(crate) async fn reconfigure(&self, plane: ControlConfig) {
         // Fails only once the supervisor has ended.
         let _ = self.inbox.send(Message::Reconfigure(plane)).await;
     }
 
-    /// Applies other settings to `port`'s XDP program.
+    /// Changes the settings of `port`'s XDP program.
     ///
     /// # Errors
     ///

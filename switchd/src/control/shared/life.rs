@@ -1,4 +1,4 @@
-//! Life of the daemon: its stage, and requests to stop, restart or reload it.
+//! Life cycle of the daemon: its stage, and requests to stop, restart or reload it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
@@ -12,7 +12,7 @@ use super::lock;
 use crate::control::Reloading;
 use crate::model::clock;
 
-/// Stage of the daemon's life.
+/// Stage of the daemon's life cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It forwards.
@@ -26,30 +26,30 @@ pub enum Stage {
 /// Request of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// To end, and why.
+    /// End, for this reason.
     Stop(&'static str),
-    /// To read the configuration file again.
+    /// Read the configuration file again.
     Reload,
-    /// To be started again by the keeper.
+    /// Restart under the keeper.
     Restart,
-    /// To have the keeper try whether the next switch could start, and to go on.
+    /// Have the keeper try if the next switch could start, and continue.
     TryRestart,
 }
 
-/// A restart, as the switch that came of it knows it.
+/// A completed restart, as reported to the new switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restarted {
-    /// For how long neighbours were held.
+    /// Time for which neighbours were paused.
     pub held: StdDuration,
-    /// Frames that were in the switch before and could not leave in time.
+    /// Frames that were in the switch before and could not be sent in time.
     pub lost_frames: u64,
-    /// Frames of any class that came while no switch was there.
+    /// Frames of any class that arrived while no switch ran.
     pub missed_frames: u64,
-    /// Why the next switch failed, where this one is what ran before.
+    /// Why the next switch failed, if this one is the previous configuration again.
     pub failed: Option<String>,
 }
 
-/// The daemon's life.
+/// The daemon's life cycle.
 pub struct Life {
     /// When forwarding began.
     pub began: Instant,
@@ -66,7 +66,7 @@ pub struct Life {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartAnswer {
     number: u64,
-    /// Why the switch goes on; `None` when it is restarted.
+    /// Why the switch was not restarted; `None` when it is.
     pub refused: Option<String>,
 }
 
@@ -104,18 +104,18 @@ impl Life {
         clock::now().saturating_since(self.began)
     }
 
-    /// Returns the reader of the configuration file; `None` if there is no file.
+    /// Returns the reloader of the configuration file; `None` if there is no file.
     pub fn reloader(&self) -> Option<&dyn Reloading> {
         self.reloader.get().map(|reloader| &**reloader)
     }
 
-    /// Sets it, once.
+    /// Sets the reloader. Only the first call has an effect.
     pub fn set_reloader(&self, reloader: impl Reloading + 'static) {
         // Only the first counts.
         let _ = self.reloader.set(Box::new(reloader));
     }
 
-    /// Sets the sender of restart requests: a keeper can restart the daemon.
+    /// Sets the sender of restart requests, if a keeper can restart the daemon.
     pub fn set_restartable(&self, signals: mpsc::Sender<Signal>) {
         // Only the first counts.
         let _ = self.restart_signals.set(signals);
@@ -126,7 +126,7 @@ impl Life {
         self.restart_signals.get()
     }
 
-    /// Answers restart requests: with the reason for a refusal, or `None` when the restart begins.
+    /// Answers restart requests: the reason for a refusal, or `None` when the restart begins.
     pub fn answer_restart(&self, refused: Option<String>) {
         self.restart_answer.send_modify(|answer| {
             answer.number += 1;
@@ -134,22 +134,23 @@ impl Life {
         });
     }
 
-    /// Answers to restarts from now on.
+    /// Subscribes to answers to restart requests.
     pub fn restart_answers(&self) -> watch::Receiver<RestartAnswer> {
         self.restart_answer.subscribe()
     }
 
-    /// The keeper has ended.
+    /// Records that the keeper has ended.
     pub fn set_keeper_gone(&self) {
         let _ = self.keeper_gone.set(());
     }
 
-    /// True once it has.
+    /// Returns true once the keeper has ended.
     pub fn is_keeper_gone(&self) -> bool {
         self.keeper_gone.get().is_some()
     }
 
-    /// Sets or ends a reason for bad health that is no port's, by `name`. Returns whether that changed anything.
+    /// Sets or clears a reason for bad health that concerns no single port, by `name`. Returns true if that changed
+    /// anything.
     pub fn set_trouble(&self, name: &'static str, trouble: Option<(Trouble, String)>) -> bool {
         let mut troubles = lock(&self.troubles);
         match trouble {
@@ -158,7 +159,7 @@ impl Life {
         }
     }
 
-    /// All of these.
+    /// Returns all such reasons.
     pub fn troubles(&self) -> Vec<(Trouble, String)> {
         lock(&self.troubles).values().cloned().collect()
     }
@@ -169,13 +170,13 @@ impl Life {
         let _ = self.restarted.set(restarted);
     }
 
-    /// The restart that this daemon came of.
+    /// Returns the restart that started this daemon.
     pub fn restarted(&self) -> Option<Restarted> {
         self.restarted.get().cloned()
     }
 }
 
-/// The remedy for a keeper that has ended.
+/// Returns the remedy for a keeper that has ended.
 pub fn without_keeper() -> String {
     format!(
         "stop it and start it with a keeper again (`systemctl restart weir-switchd`, or `kill {}` and `weir-switchd --keeper`)",

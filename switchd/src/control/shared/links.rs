@@ -1,4 +1,4 @@
-//! The links: whether they are up, and who is at their other end.
+//! The links: their state, and the neighbours at their other ends.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -11,15 +11,15 @@ use super::lock;
 use crate::control::info::{PortInfo, SwitchInfo};
 use crate::model::clock;
 
-/// Interval for asking the kernel about links that are down: it may delay the news of a carrier for
-/// a second, and frames for a port that counts as down are dropped meanwhile.
+/// Interval for polling the kernel about links that are down. The kernel may report a carrier a second late, and frames for
+/// a port that counts as down are dropped in the meantime.
 const RECHECK: Duration = Duration::from_millis(100);
-/// Interval while frames may wait for a link that has just gone down.
+/// Polling interval while frames may wait for a link that has just gone down.
 const RECHECK_SOON: Duration = Duration::from_millis(10);
-/// A link that has been down for longer does not flap.
+/// A link that has been down for longer than this does not flap.
 const FLAP_MAX: Duration = Duration::from_secs(1);
 
-/// By port.
+/// Link state by port.
 pub struct Links {
     places: Vec<Place>,
     neighbours: Mutex<Neighbours>,
@@ -33,7 +33,7 @@ struct Place {
     up: AtomicBool,
     /// Carrier as reported by the device.
     carrier: AtomicBool,
-    /// Counts as down on purpose.
+    /// Set while the link is impaired to count as down.
     flapped: AtomicBool,
     gone: AtomicBool,
     /// Number of devices that the port has had.
@@ -42,11 +42,11 @@ struct Place {
     removed: AtomicBool,
     /// Reason for which a present device cannot be used.
     refused: Mutex<Option<String>>,
-    /// A device has been looked for since one is wanted.
+    /// Set once a device has been looked for since an operator wanted one.
     tried: AtomicBool,
-    /// The MTU of its device, if smaller than the switch's.
+    /// MTU of the device, if smaller than the switch's.
     small_mtu: Mutex<Option<u32>>,
-    /// Reason for which its device no longer fits.
+    /// Reason for which the device no longer fits.
     unfit: Mutex<Option<String>>,
 }
 
@@ -86,7 +86,7 @@ impl Links {
         place.is_some_and(|place| state(place).load(Ordering::Relaxed))
     }
 
-    /// Returns true when this is news.
+    /// Returns true when the value changed.
     fn note(&self, port: PortId, state: fn(&Place) -> &AtomicBool, value: bool) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| state(place).swap(value, Ordering::Relaxed) != value)
@@ -102,7 +102,8 @@ impl Links {
         self.is(port, |place| &place.up)
     }
 
-    /// Time until the kernel is asked about links again; `None` while no device that is there is down or without carrier.
+    /// Returns the time until the kernel is polled about links again; `None` while every present device is up and has
+    /// carrier.
     pub fn recheck_after(&self) -> Option<Duration> {
         let is_down = |place: &Place| {
             !place.up.load(Ordering::Relaxed) && !place.gone.load(Ordering::Relaxed)
@@ -115,42 +116,42 @@ impl Links {
         Some(if is_recent { RECHECK_SOON } else { RECHECK })
     }
 
-    /// True while the port has no device.
+    /// Returns true while the port has no device.
     pub fn is_gone(&self, port: PortId) -> bool {
         self.is(port, |place| &place.gone)
     }
 
-    /// True while an operator wants the port to have none.
+    /// Returns true while an operator wants the port to have no device.
     pub fn is_removed(&self, port: PortId) -> bool {
         self.is(port, |place| &place.removed)
     }
 
-    /// The reason why the port's device cannot be used, while one is there and the port has none.
+    /// Returns the reason for which a present device cannot be used by a port without one.
     pub fn refusal(&self, port: PortId) -> Option<String> {
         let place = self.places.get(port.index())?;
         let waits = self.is_gone(port) && !self.is_removed(port);
         waits.then(|| lock(&place.refused).clone()).flatten()
     }
 
-    /// The MTU of the port's device, while that is smaller than the switch's.
+    /// Returns the MTU of the port's device while it is smaller than the switch's.
     pub fn small_mtu(&self, port: PortId) -> Option<u32> {
         let place = self.places.get(port.index())?;
         *lock(&place.small_mtu)
     }
 
-    /// The reason why the port's device does not fit any more.
+    /// Returns the reason for which the port's device no longer fits.
     pub fn unfit(&self, port: PortId) -> Option<String> {
         let place = self.places.get(port.index())?;
         lock(&place.unfit).clone()
     }
 
-    /// Notes the MTU of the port's device, if too small. Returns true when this is news.
+    /// Records the MTU of the port's device if it is too small. Returns true when this changed.
     pub(in crate::control) fn note_small_mtu(&self, port: PortId, mtu: Option<u32>) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| std::mem::replace(&mut *lock(&place.small_mtu), mtu) != mtu)
     }
 
-    /// Notes the reason for which the port's device no longer fits. Returns true when this is news.
+    /// Records the reason for which the port's device no longer fits. Returns true when this changed.
     pub(in crate::control) fn note_unfit(&self, port: PortId, reason: Option<String>) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| {
@@ -161,7 +162,7 @@ impl Links {
         })
     }
 
-    /// Why the port has no device, while that is so.
+    /// Returns the reason for which the port has no device, while it has none.
     pub fn absence(&self, port: PortId) -> Option<String> {
         let place = self.places.get(port.index())?;
         if !place.gone.load(Ordering::Relaxed) {
@@ -195,8 +196,7 @@ impl Links {
         places.any(|place| lock(&place.refused).is_some())
     }
 
-    /// Notes the reason for which a present device cannot be used, or that there is none. Returns
-    /// true when this is news.
+    /// Records the reason for which a present device cannot be used, or that there is none. Returns true when this changed.
     pub(in crate::control) fn note_refused(&self, port: PortId, reason: Option<String>) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| {
@@ -208,7 +208,7 @@ impl Links {
         })
     }
 
-    /// True when a device of the port was looked for since an operator wants it to have one.
+    /// Returns true when a device was looked for since an operator wanted the port to have one.
     pub fn was_tried(&self, port: PortId) -> bool {
         self.is(port, |place| &place.tried)
     }
@@ -218,18 +218,17 @@ impl Links {
         self.tending_due.notify_one();
     }
 
-    /// Waits for such a request. For one caller.
+    /// Waits for a request of [`tend`](Self::tend). For one caller.
     pub(in crate::control) async fn tending_due(&self) {
         self.tending_due.notified().await;
     }
 
-    /// Waits until a device of unknown state was attached. For one caller.
+    /// Waits until a device of unknown state is attached. For one caller.
     pub(in crate::control) async fn asking_due(&self) {
         self.asking_due.notified().await;
     }
 
-    /// Waits until a link has gone up or down, or the announcement has changed, since the last
-    /// call. For one caller.
+    /// Waits until a link goes up or down, or the announcement changes, since the last call. For one caller.
     pub(in crate::control) async fn lldp_due(&self) {
         self.lldp_due.notified().await;
     }
@@ -263,14 +262,14 @@ impl Links {
         is_news.then_some(up)
     }
 
-    /// Returns true when this is news.
+    /// Returns true when this changed.
     pub(super) fn note_gone(&self, port: PortId) -> bool {
         self.note_small_mtu(port, None);
         self.note_unfit(port, None);
         self.note(port, |place| &place.gone, true)
     }
 
-    /// Notes that the port has a device; its state is still to be read.
+    /// Records that the port has a device, whose state is still to be read.
     pub(super) fn note_back(&self, port: PortId) {
         self.note_refused(port, None);
         if let Some(place) = self.places.get(port.index()) {
@@ -280,13 +279,13 @@ impl Links {
         self.asking_due.notify_one();
     }
 
-    /// Returns true when this is news.
+    /// Returns true when this changed.
     pub(super) fn note_removed(&self, port: PortId, removed: bool) -> bool {
         self.note(port, |place| &place.tried, false);
         self.note(port, |place| &place.removed, removed)
     }
 
-    /// Makes the LLDP agent check what it has to send.
+    /// Makes the LLDP agent check for announcements to send.
     pub(super) fn tell_lldp(&self, port: PortId, up: bool) {
         self.neighbours().set_link(clock::now(), port, up);
         self.lldp_due.notify_one();

@@ -1,4 +1,4 @@
-//! Losses below the switch, as readers see them: the counters of sockets and devices, and the frames that are missing between them.
+//! Losses below the switch: counters of sockets and devices, and the frames missing between them.
 
 use std::sync::Mutex;
 
@@ -9,40 +9,67 @@ use super::lock;
 use crate::dataplane::messages::PortSnapshot;
 use crate::os::device_losses;
 
-/// Frames that are lost for certain, by the place where they went missing. The counts only grow.
+/// Frames certainly lost, by the place where they went missing. The counts only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Redirected to a socket, and received by none.
+    /// Redirected to a socket, but received by none.
     pub receive: u64,
-    /// Sent, and not counted as sent by the device.
+    /// Sent, but not counted as sent by the device.
     pub transmit: u64,
-    /// Dropped on reception, and accounted for by neither program nor sockets.
+    /// Received by the device, but counted by neither program nor sockets.
     pub dropped: u64,
+}
+
+/// One port's missing frames.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    missing: Missing,
+    compares_sent: bool,
 }
 
 /// Missing frames by port.
 #[derive(Debug)]
-pub struct Losses(Mutex<Vec<Missing>>);
+pub struct Losses(Mutex<Vec<Place>>);
 
 impl Losses {
     pub(super) fn new(port_count: usize) -> Self {
-        Self(Mutex::new(vec![Missing::default(); port_count]))
+        Self(Mutex::new(vec![Place::default(); port_count]))
     }
 
-    /// Frames that are missing at a port.
+    /// Returns the frames missing at a port.
     pub fn missing(&self, port: PortId) -> Missing {
+        self.place(port).missing
+    }
+
+    /// Frames that a port sends are compared with those that its device counts as sent: it is known to count them.
+    pub fn compares_sent(&self, port: PortId) -> bool {
+        self.place(port).compares_sent
+    }
+
+    fn place(&self, port: PortId) -> Place {
         let all = lock(&self.0);
         all.get(port.index()).copied().unwrap_or_default()
     }
 
     /// Notes the frames that are missing at a port; returns the note before.
-    pub(in crate::control) fn note(&self, port: PortId, missing: Missing) -> Missing {
+    pub(in crate::control) fn note(
+        &self,
+        port: PortId,
+        missing: Missing,
+        compares_sent: bool,
+    ) -> Missing {
+        let now = Place {
+            missing,
+            compares_sent,
+        };
         let mut all = lock(&self.0);
         let place = all.get_mut(port.index());
-        place.map_or(missing, |place| std::mem::replace(place, missing))
+        place
+            .map_or(now, |place| std::mem::replace(place, now))
+            .missing
     }
 
-    /// Frames that the kernel lost at a port.
+    /// Returns the frames that the kernel lost at a port.
     pub fn of_kernel(&self, port: PortId, state: &PortSnapshot) -> KernelLosses {
         let missing = self.missing(port);
         KernelLosses {
@@ -52,12 +79,12 @@ impl Losses {
         }
     }
 
-    /// Frames that the device with this index lost, by its own counters and by the kernel's.
+    /// Returns the frames that the device with this index lost, by its own counters and by the kernel's.
     pub fn of_device(&self, port: PortId, ifindex: u32) -> DeviceLosses {
         self.with_missing(port, device_losses::read(ifindex))
     }
 
-    /// The device's own counters with the frames that are missing behind it.
+    /// Returns the device's own counters plus the frames that are missing behind it.
     pub(in crate::control) fn with_missing(
         &self,
         port: PortId,

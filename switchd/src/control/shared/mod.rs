@@ -29,15 +29,15 @@ pub use links::Links;
 pub use losses::{Losses, Missing};
 pub use records::{ControlFigures, Records};
 
-/// The control plane's state for its readers.
+/// The control plane's shared state.
 pub struct Shared {
     /// Names and settings.
     pub info: SwitchInfo,
     /// History.
     pub records: Records,
-    /// The way to the dataplane.
+    /// Access to the dataplane.
     pub dataplane: Access,
-    /// The links and who is at their other end.
+    /// The links and their neighbours.
     pub links: Links,
     /// Losses below the switch.
     pub losses: Losses,
@@ -82,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// Notes that the port's device is gone, and has the port released.
+    /// Records that the port's device is gone, and has the port released.
     pub async fn set_gone(&self, port: PortId) {
         self.lose_device(port, EventName::DeviceGone).await;
     }
@@ -92,7 +92,7 @@ impl Shared {
         self.record_at(port, EventName::DeviceBack, None);
     }
 
-    /// Has the port give its device up, or take it again.
+    /// Has the port release its device, or attach it again.
     pub async fn set_removed(&self, port: PortId, removed: bool) {
         if self.links.note_removed(port, removed) {
             if removed {
@@ -114,13 +114,13 @@ impl Shared {
         }
     }
 
-    /// Notes a link's state and notifies the dataplane when it changed.
+    /// Records a link's state and notifies the dataplane when it changed.
     pub async fn set_link(&self, port: PortId, up: bool) {
         self.links.note_carrier(port, up);
         self.settle_link(port).await;
     }
 
-    /// Sets whether a link counts as down regardless of its device.
+    /// Sets or clears the state of a link that counts as down regardless of its device.
     pub(super) async fn set_flapped(&self, port: PortId, flapped: bool) {
         self.links.note_flapped(port, flapped);
         self.settle_link(port).await;

@@ -1,5 +1,4 @@
-//! History. Locks are held only to move pointers or copy a few numbers, so that no reader delays
-//! the supervisor for long.
+//! History. Locks are held only to move pointers or copy a few numbers, so that no reader delays the supervisor for long.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -18,7 +17,7 @@ use crate::control::log;
 /// Figures of the control plane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ControlFigures {
-    /// Of the CLCM state machine.
+    /// Figures of the CLCM state machine.
     pub clcm: ControlCounters,
     /// Commands that the dataplane could not take in time.
     pub commands_lost: u64,
@@ -54,22 +53,22 @@ impl Records {
         }
     }
 
-    /// Suspicions, lasting and past.
+    /// Locks the current and past suspicions.
     pub fn deadlocks(&self) -> MutexGuard<'_, DeadlockLog> {
         lock(&self.deadlocks)
     }
 
-    /// Records of suspicions.
+    /// Locks the records of suspicions.
     pub fn flights(&self) -> MutexGuard<'_, FlightRecorder> {
         lock(&self.flights)
     }
 
-    /// Peaks for their readers.
+    /// Locks the peaks.
     pub fn watermarks(&self) -> MutexGuard<'_, Watermarks> {
         lock(&self.watermarks)
     }
 
-    /// Figures of the control plane.
+    /// Returns the figures of the control plane.
     pub fn figures(&self) -> ControlFigures {
         *lock(&self.figures)
     }
@@ -78,7 +77,7 @@ impl Records {
         *lock(&self.figures) = figures;
     }
 
-    /// The latest verdict.
+    /// Returns the latest verdict.
     pub fn health(&self) -> Health {
         lock(&self.health).clone()
     }
@@ -88,7 +87,7 @@ impl Records {
         std::mem::replace(&mut *lock(&self.health), health)
     }
 
-    /// Writes to the log and adds to the event log and the records of suspicions.
+    /// Writes an event to the log, the event log and the records of suspicions.
     pub fn record(&self, described: Described) {
         log::event(&described);
         let event = self.events.push(described);

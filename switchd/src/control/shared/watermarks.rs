@@ -1,5 +1,5 @@
-//! Peaks for three readers. Every snapshot takes the core's peaks and begins them again, and what was taken is added here to
-//! the window of each reader: who clears one, or how often samples are taken, changes nothing for the others.
+//! Peaks for three readers. Every snapshot takes the core's peaks and restarts them; this module adds them to the window of
+//! each reader. Clearing one window, or a different sampling interval, does not affect the other windows.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::dataplane::messages::Snapshot;
 pub struct Peaks {
     /// Charged to the ingress buffer.
     pub ingress: Bytes,
-    /// Of that, above the configured xoff.
+    /// Part above the configured xoff.
     pub headroom_used: Bytes,
     /// Waiting for the egress.
     pub egress: Bytes,
@@ -33,7 +33,7 @@ pub struct PoolPeaks {
 /// Peaks of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortPeaks {
-    /// From when on.
+    /// Start of observation.
     pub since: Instant,
     /// By priority.
     pub priorities: [Peaks; PRIORITY_COUNT],
@@ -42,9 +42,9 @@ pub struct PortPeaks {
 /// Peaks of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Time from which on frames inside the switch are observed.
+    /// Time from which frames inside the switch are observed.
     pub since: Instant,
-    /// The most frames inside the switch.
+    /// Peak number of frames inside the switch.
     pub held_frames: u64,
     /// By port.
     pub ports: Vec<PortPeaks>,
@@ -55,11 +55,11 @@ pub struct Window {
 /// Watermarks for one reader.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// To whom.
+    /// The reader.
     pub reader: Reader,
     /// The peaks.
     pub window: &'a Window,
-    /// When the window ended, if it has.
+    /// End of the window, if it has ended.
     pub until: Option<Instant>,
 }
 
@@ -67,7 +67,7 @@ pub struct Shown<'a> {
 #[derive(Clone, Debug)]
 pub struct Watermarks {
     interval: Duration,
-    /// State in the last snapshot: the start of a window.
+    /// State in the last snapshot: the start of a new window.
     present: Window,
     user: Window,
     persistent: Window,
@@ -98,7 +98,7 @@ impl Window {
         }
     }
 
-    /// The peaks of one port; none for one that does not exist.
+    /// Returns the peaks of one port; `None` for a port that does not exist.
     pub fn port(&self, port: PortId) -> Option<&PortPeaks> {
         self.ports.get(port.index())
     }
@@ -134,7 +134,7 @@ type Of = fn(&weir_core::switch::PriorityGauges) -> Peaks;
 type OfPool = fn(&weir_core::switch::PoolGauges) -> PoolPeaks;
 
 impl Watermarks {
-    /// Windows that begin at `now`.
+    /// Creates windows that begin at `now`.
     pub fn new(now: Instant, port_count: usize, interval: Duration) -> Self {
         let window = Window::new(now, port_count);
         Self {
@@ -147,23 +147,23 @@ impl Watermarks {
         }
     }
 
-    /// Length of an interval of telemetry.
+    /// Returns the length of a telemetry interval.
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Other intervals from now on; the one that goes on counts from its beginning.
+    /// Changes the interval; the current one counts from its beginning.
     pub fn set_interval(&mut self, interval: Duration) {
         self.interval = interval;
     }
 
-    /// When the interval that goes on is over: with the first snapshot from then on.
+    /// Returns the end of the current interval; it ends with the first snapshot from then on.
     pub fn due(&self) -> Instant {
         self.telemetry.since + self.interval
     }
 
-    /// Adds what `snapshot` has taken to each reader's window. From then on its peaks are those of
-    /// [`Reader::Persistent`], since those of the span since the previous snapshot are useless.
+    /// Adds the peaks of `snapshot` to each reader's window, and replaces them in `snapshot` by those of
+    /// [`Reader::Persistent`], since peaks since the previous snapshot are useless to readers.
     pub fn take(&mut self, snapshot: &mut Snapshot) {
         let mut taken = std::mem::take(&mut self.present);
         let of = |gauges: &weir_core::switch::PriorityGauges| Peaks {
@@ -209,8 +209,8 @@ impl Watermarks {
         }
     }
 
-    /// Begins a reader's window again from the last snapshot: at these ports, or all of it where there are none. Nothing for
-    /// [`Reader::Telemetry`], which begins again by itself.
+    /// Restarts a reader's window from the last snapshot: at these ports, or at all if `ports` is empty. Does nothing for
+    /// [`Reader::Telemetry`], which restarts by itself.
     pub fn clear(&mut self, reader: Reader, ports: &[PortId]) {
         let window = match reader {
             Reader::User => &mut self.user,
@@ -228,8 +228,7 @@ impl Watermarks {
         }
     }
 
-    /// Returns the watermarks for each reader: nothing of telemetry before its first interval is
-    /// over.
+    /// Returns the watermarks for each reader; telemetry is left out before the end of its first interval.
     pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
         let lasting = |reader, window| Shown {
             reader,
@@ -246,7 +245,7 @@ impl Watermarks {
             .chain([lasting(Reader::Persistent, &self.persistent)])
     }
 
-    /// The last whole interval of telemetry.
+    /// Returns the last complete telemetry interval.
     pub fn telemetry(&self) -> Option<Arc<Window>> {
         self.last.as_ref().map(|(window, _)| Arc::clone(window))
     }

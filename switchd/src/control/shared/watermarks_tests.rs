@@ -1,4 +1,4 @@
-//! Windows against a slow model that keeps every value of every moment.
+//! Compares windows with a slow model that keeps every value of every moment.
 
 use proptest::prelude::*;
 use weir_core::switch::PriorityGauges;
@@ -11,9 +11,9 @@ const INTERVAL: Duration = Duration::from_nanos(40);
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Some moments pass, in which a port's values are these.
+    /// Some moments pass with these values of a port.
     Pass(Vec<[u64; 2 * PORTS]>),
-    /// A snapshot is taken, and then this is cleared.
+    /// A snapshot is taken, and then this window is cleared.
     Take(Option<(Reader, Vec<u8>)>),
 }
 
@@ -33,7 +33,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-/// Values by moment, and each window's start: by port, then the frames.
+/// Values by moment, and the start of each window: by port, then of the frames.
 struct Model {
     moments: Vec<[u64; 2 * PORTS]>,
     begins: [[usize; PORTS + 1]; 3],
@@ -71,7 +71,6 @@ impl Model {
     }
 }
 
-/// Builds the core's and the worker's snapshot: peaks since the previous one.
 fn snapshot(model: &Model, since: usize) -> Snapshot {
     let now = model.moments.len() - 1;
     let port = |port: usize| {
@@ -128,7 +127,7 @@ proptest! {
                 model.last = Some((model.begins[1][PORTS], now));
                 model.begins[1] = [now; PORTS + 1];
             }
-            // The published snapshot has what nobody has cleared.
+            // The published snapshot has the peaks since the last clearing.
             let persistent = model.most(model.begins[2][0], now, 0);
             prop_assert_eq!(taken.ports[0].gauges[3].ingress_max.get(), persistent);
             if let Some((reader, ports)) = cleared {

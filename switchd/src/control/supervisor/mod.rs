@@ -1,8 +1,7 @@
-//! The supervisor connects the dataplane to all other code: it drains what the dataplane reports,
-//! drives the CLCM state machine, and keeps the API's data.
+//! The supervisor connects the dataplane to all other code: it drains the dataplane's reports, drives the CLCM state
+//! machine, and keeps the API's data.
 //!
-//! It runs alone on its thread, so that no request of the API delays a CLCM, and does nothing that
-//! waits.
+//! It runs alone on its thread and never blocks, so that no request of the API delays a CLCM.
 
 mod reconcile;
 mod snapshots;
@@ -27,38 +26,35 @@ use crate::dataplane::tables::Tables;
 use crate::model::clock;
 use snapshots::SPARE_SNAPSHOTS;
 
-/// Maximum number of commands that wait for room in the queue to the dataplane.
+/// Maximum number of commands that wait for room in the dataplane's queue.
 const PENDING_CAPACITY: usize = 1_024;
-/// Events taken at a time, so that timeouts and requests get their turn under a flood.
+/// Maximum number of events taken at a time, so that timeouts and requests get their turn under a flood.
 const EVENTS_PER_ROUND: usize = 1_024;
-/// Retry interval for a full queue to the dataplane.
+/// Retry interval for a full dataplane queue.
 const RETRY: StdDuration = StdDuration::from_millis(1);
 
-/// Maximum number of waiters for an answer of the dataplane, and for a snapshot with tables.
+/// Maximum number of requests that wait for an answer of the dataplane, and of those that wait for a snapshot with tables.
 const WAITING_MAX: usize = 64;
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // messages are few and live in a bounded queue
 pub(super) enum Message {
-    /// Publish a snapshot that is taken at `asked` or later.
-    Refresh {
-        /// Time of the request.
-        asked: Instant,
-    },
-    /// Send a snapshot that is taken at `asked` or later and has these tables.
+    /// Publish a snapshot taken at `asked` or later.
+    Refresh { asked: Instant },
+    /// Send a snapshot taken at `asked` or later that has these tables.
     Inspect {
         asked: Instant,
         tables: Tables,
         reply: oneshot::Sender<Arc<Published>>,
     },
-    /// Apply other settings.
+    /// Change the settings of the CLCM state machine.
     Reconfigure(ControlConfig),
     /// Pass a command on to the dataplane.
     Command(Command),
-    /// Pass a request on to the dataplane, which does not answer it.
+    /// Pass on a request that the dataplane does not answer.
     Tell {
         request: Request,
-        /// Channel for the result of passing it on.
+        /// Reports if it could be passed on.
         reply: oneshot::Sender<bool>,
     },
     /// Pass a command on to the dataplane and report the result.
@@ -68,13 +64,13 @@ pub(super) enum Message {
     },
 }
 
-/// Why the supervisor ended.
+/// Reason for which the supervisor ended.
 #[derive(Debug, thiserror::Error)]
 pub enum SupervisorError {
     /// The eventfd cannot be waited for.
     #[error("cannot wait for the dataplane's events: {0}")]
     Notify(std::io::Error),
-    /// The runtime of the control thread cannot be made.
+    /// The runtime of the control thread cannot be created.
     #[error("cannot start the control thread: {0}")]
     Thread(std::io::Error),
     /// The dataplane thread ended by itself.
@@ -93,9 +89,9 @@ pub(super) struct Supervisor {
     plane: ControlPlane,
     link: DataplaneLink,
     inbox: mpsc::Receiver<Message>,
-    /// Commands, with numbers for those with a waiter.
+    /// Commands, numbered if a requester waits.
     pending: VecDeque<(Command, Option<u64>)>,
-    /// Waiters for the dataplane's answers, in the order of the numbers.
+    /// Requesters that wait for the dataplane's answers, by number.
     askers: VecDeque<(u64, oneshot::Sender<Result<(), CommandError>>)>,
     last_ask: u64,
     inspectors: Vec<Inspector>,
@@ -113,11 +109,11 @@ pub(super) struct Supervisor {
     peaks_next: Option<Instant>,
     events_lost: u64,
     more_events: bool,
-    /// History still to be written, oldest first: a round's events and their consequences.
+    /// History not yet written, oldest first: a round's events and their consequences.
     unwritten: Vec<Happened>,
 }
 
-/// Entries of the history that others can read.
+/// Entries of the history.
 #[allow(clippy::large_enum_variant)] // mostly these are events
 enum Happened {
     Event(Event),
@@ -178,7 +174,7 @@ impl Supervisor {
             let wake = self.wake_after();
             tokio::select! {
                 () = &mut ending => return Ok(()),
-                // Reading an eventfd sets it back to zero.
+                // Reading an eventfd resets it to zero.
                 read = notify.read(&mut count) => {
                     read.map_err(SupervisorError::Notify)?;
                 }
@@ -207,7 +203,7 @@ impl Supervisor {
                 tables,
                 reply,
             } => {
-                // If there is no room, the closed channel reports it.
+                // Otherwise the closed channel reports it.
                 if self.inspectors.len() < WAITING_MAX {
                     self.inspectors.push(Inspector {
                         asked,
@@ -289,11 +285,11 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Passes an event to the state machine, and its results to the dataplane. The history is
-    /// written later: a log or a reader's lock must not delay a CLCM.
+    /// Passes an event to the state machine, and its results to the dataplane. The history is written later, since a log or
+    /// a reader's lock must not delay a CLCM.
     fn take_event(&mut self, event: &Event) {
         if matches!(event.kind, EventKind::PauseStalled { .. }) {
-            // The verdict depends on it.
+            // The verdict depends on the neighbours.
             self.learn_neighbours(event.at);
         }
         self.plane.handle_event(event);
@@ -301,7 +297,6 @@ impl Supervisor {
         self.drain_plane();
     }
 
-    /// Writes the history in its order.
     fn write_down(&mut self) {
         let mut unwritten = std::mem::take(&mut self.unwritten);
         for happened in unwritten.drain(..) {
@@ -325,8 +320,7 @@ impl Supervisor {
         self.unwritten = unwritten;
     }
 
-    /// Passes LLDP's knowledge of the neighbours to the state machine, which needs it to tell
-    /// storms from other stalls.
+    /// Passes LLDP's findings about the neighbours to the state machine, which needs them to tell storms from other stalls.
     fn learn_neighbours(&mut self, now: Instant) {
         let neighbours = self.shared.links.neighbours();
         for (port, _) in self.shared.info.numbered_ports() {
@@ -347,7 +341,7 @@ impl Supervisor {
                 if let Some(id) = id {
                     flights.begin(id, egress, priority, event.at);
                 }
-                // The first sample of it at once.
+                // Take its first sample at once.
                 self.flight_next = self.flight_next.map(|_| event.at);
             }
             EventKind::SuspicionEnded {
@@ -412,7 +406,7 @@ impl Supervisor {
         }
     }
 
-    /// Passes an answer to its requester. A lost answer closes the channel of its waiter.
+    /// Passes an answer to its requester. A lost answer closes its channel.
     fn take_answer(&mut self, answer: Answer) {
         let settled = self.askers.partition_point(|(id, _)| *id <= answer.id);
         for (id, reply) in self.askers.drain(..settled) {
@@ -423,7 +417,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns the time until the next round is due without any event.
+    /// Returns the time until a round is due without any event.
     fn wake_after(&self) -> Option<StdDuration> {
         if self.more_events {
             return Some(StdDuration::ZERO);

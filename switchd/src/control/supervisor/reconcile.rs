@@ -37,7 +37,7 @@ impl Supervisor {
                         },
                         queued: gauges.egress,
                         idle: Duration::ZERO,
-                        // A snapshot does not say.
+                        // Not in a snapshot.
                         alternatives: false,
                         alternatives_from: PortSet::EMPTY,
                     },
@@ -51,7 +51,7 @@ impl Supervisor {
         }
     }
 
-    /// Recovers stalls: without its event a storm would never be judged.
+    /// Recovers stalls; without its event a storm would never be detected.
     pub(super) fn reconcile_stalls(&mut self, snapshot: &Snapshot) {
         for (index, state) in snapshot.ports.iter().enumerate() {
             let Some(egress) = PortId::from_index(index) else {

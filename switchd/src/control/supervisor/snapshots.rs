@@ -1,4 +1,4 @@
-//! Snapshots: requests, arrivals, and their waiters.
+//! Snapshots: requests, arrivals and waiting requesters.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Supervisor {
         }
     }
 
-    /// Sends the latest snapshot to the waiters that it satisfies.
+    /// Sends the latest snapshot to the requesters that it satisfies.
     fn tell_inspectors(&mut self) {
         let latest = self.shared.dataplane.snapshot();
         let serves = |inspector: &mut Inspector| {

@@ -1,5 +1,4 @@
-//! Changes at run time: found by comparing the switch with its configuration, and passed to the
-//! next switch when this one leaves its place to it.
+//! Changes at run time: found by comparing the switch with its configuration, and passed to the next switch on a restart.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,9 +23,8 @@ pub const TABLES: Tables = Tables {
 /// The run directory's file for the next switch.
 const NAME: &str = "by-hand.json";
 
-/// `config` with the routes, the operator's pins, the profiles of marking and the storm watchdogs that a switch has which began with it. Buckets that
-/// were moved are not among them, nor are pins of reroutes. A table that does not fit into a snapshot is taken for unchanged
-/// where it ends.
+/// Returns `config` with the routes, the operator's pins, the marking profiles and the storm watchdogs of a running switch.
+/// Moved buckets and pins of reroutes are omitted. Entries that do not fit into a snapshot count as unchanged.
 pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     let mut now = with_marking(config, snapshot);
     let tables = &snapshot.routes;
@@ -53,7 +51,7 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
                 route(row, known(row), pins.cloned().unwrap_or_default())
             })
             .collect();
-        // In the order of the file, and what is new after that.
+        // In the order of the file, then new entries.
         let place = |route: &Route| places.get(&route.key()).copied().unwrap_or(usize::MAX);
         now.routes.sort_by_cached_key(place);
     }
@@ -68,8 +66,7 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     now
 }
 
-/// Returns the configuration with the profiles of marking alone. One without a class is only in the
-/// file.
+/// Returns `config` with the switch's marking profiles. A profile without a class exists only in the file.
 pub fn with_marking(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     let mut now = config.clone();
     for profile in &config.ecn {
@@ -109,7 +106,7 @@ fn route(row: &RouteRow, known: Option<&Route>, mut pins: Vec<(u32, PortId)>) ->
     }
 }
 
-/// Returns the port's own settings that make it watched like this.
+/// Returns the port's settings that correspond to this storm watchdog.
 fn watched(watchdog: Option<&WatchdogConfig>, config: &DaemonConfig, port: usize) -> PfcwdConfig {
     let usual = config.ports[port].pfcwd.unwrap_or(config.pfcwd);
     match watchdog {
@@ -126,18 +123,14 @@ fn watched(watchdog: Option<&WatchdogConfig>, config: &DaemonConfig, port: usize
     }
 }
 
-/// Both as TOML, which the program of the next switch reads as its own files.
+/// Both configurations as TOML; the next switch's program parses it like a configuration file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Left {
     before: String,
     now: String,
 }
 
-/// Leaves what was changed for the switch that starts in `run_dir` next; no file where nothing was.
-///
-/// # Errors
-///
-/// When the file cannot be written.
+/// Stores the run-time changes for the next switch in `run_dir`; writes no file if there are none.
 pub fn leave(run_dir: &Path, before: &DaemonConfig, now: &DaemonConfig) -> io::Result<()> {
     let path = path(run_dir);
     if before == now {
@@ -150,16 +143,16 @@ pub fn leave(run_dir: &Path, before: &DaemonConfig, now: &DaemonConfig) -> io::R
     run_dir::replace_file(&path, &serde_json::to_vec(&left)?).map(drop)
 }
 
-/// Changes made by hand in the switch before, as far as they are known before it has ended.
+/// Run-time changes of the previous switch, as known before it has ended.
 #[derive(Debug)]
 pub struct Expected {
     config: DaemonConfig,
-    /// The file that it follows from; `None` without one.
+    /// The file they were read from; `None` without one.
     text: Option<Vec<u8>>,
 }
 
 impl Expected {
-    /// Reads what is there now for a switch with `config`.
+    /// Reads the current file for a switch with `config`.
     pub fn read(run_dir: &Path, config: &DaemonConfig) -> Self {
         let text = std::fs::read(path(run_dir)).ok();
         let with = text.as_ref().map(|text| parse(text, run_dir, config));
@@ -169,14 +162,14 @@ impl Expected {
         }
     }
 
-    /// The configuration with it.
+    /// Returns the configuration with these changes.
     pub fn config(&self) -> &DaemonConfig {
         &self.config
     }
 }
 
-/// Returns `config` with the changes that the switch before left; `expected` saves reading a file that has not changed since. Changes
-/// that cannot be read are logged and lost. The file stays until this switch leaves its place: another one may have to start in it.
+/// Returns `config` with the changes of the previous switch; `expected` avoids parsing an unchanged file again. Unreadable
+/// changes are logged and lost. The file stays until this switch hands over, since another switch may have to start from it.
 pub fn take(run_dir: &Path, config: &DaemonConfig, expected: Option<Expected>) -> DaemonConfig {
     let path = path(run_dir);
     let text = match std::fs::read(&path) {
@@ -184,7 +177,7 @@ pub fn take(run_dir: &Path, config: &DaemonConfig, expected: Option<Expected>) -
         // Nothing was changed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
-            tracing::error!(%error, path = %path.display(), "cannot read what was changed at run time: it is lost");
+            tracing::error!(%error, path = %path.display(), "cannot read saved run-time changes: they are lost");
             return config.clone();
         }
     };
@@ -192,7 +185,7 @@ pub fn take(run_dir: &Path, config: &DaemonConfig, expected: Option<Expected>) -
         (Some(expected), text) if expected.text == *text => expected.config,
         (_, None) => return config.clone(),
         (_, Some(text)) => parse(text, run_dir, config).unwrap_or_else(|error| {
-            tracing::error!(error, path = %path.display(), "discarding what was changed at run time: incompatible format");
+            tracing::error!(error, path = %path.display(), "discarding saved run-time changes: incompatible format");
             config.clone()
         }),
     };
@@ -293,7 +286,7 @@ ports = ["a"]
     }
 
     #[test]
-    fn what_was_changed_is_told_and_comes_again() {
+    fn changes_by_hand_are_listed_and_reapplied() {
         let config = config();
         let mut snapshot = snapshot();
         snapshot.routes.rows[0].members = PortSet::from_iter([port(1)]);
@@ -324,7 +317,7 @@ ports = ["a"]
         ];
         assert_eq!(keys, expected, "{changes:?}");
         assert_eq!(now.watchdog(&now.ports[1]), snapshot.ports[1].watchdog);
-        // A table that does not fit says nothing of routes.
+        // A table that does not fit proves nothing about routes.
         snapshot.routes.route_total = 3;
         assert_eq!(super::now(&config, &snapshot).routes, config.routes);
 

@@ -1,4 +1,4 @@
-//! The configuration files that were put in force last, so that any of them can be again.
+//! The last configuration files in force, kept for a rollback.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use crate::os::run_dir;
 pub const LENGTH: usize = 10;
 /// Directory that systemd keeps for the service (systemd.exec(5), StateDirectory=).
 const STATE_DIRECTORY: &str = "STATE_DIRECTORY";
-/// Below the run directory if there is no state directory: until the switch is stopped.
+/// Used below the run directory if there is no state directory; lasts until the switch is stopped.
 const NAME: &str = "history";
 const ENDING: &str = ".toml";
 
 /// Returns the directory that systemd keeps for the service.
 pub fn state_directory() -> Option<PathBuf> {
-    // Several directories are separated by colons; ours is one.
+    // Several directories are separated by colons; the unit sets one.
     let kept = std::env::var_os(STATE_DIRECTORY)?;
     (!kept.is_empty()).then(|| PathBuf::from(kept))
 }
@@ -34,7 +34,7 @@ pub enum Came {
 }
 
 impl Came {
-    /// Name in file names and for people.
+    /// Returns the name used in file names and output.
     fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -43,7 +43,7 @@ impl Came {
     }
 }
 
-/// A directory with a file for each: `NUMBER-SECONDS-start.toml`, seconds since 1970 in UTC.
+/// A directory with one file per configuration: `NUMBER-SECONDS-start.toml`, seconds since 1970 in UTC.
 #[derive(Debug)]
 pub struct History {
     directory: PathBuf,
@@ -59,7 +59,7 @@ struct Entry {
 }
 
 impl History {
-    /// Of the switch `name`.
+    /// Creates the history of the switch `name`.
     pub fn new(run_dir: &Path, name: &str) -> Self {
         let kept = state_directory().map(|kept| kept.join(name).join(NAME));
         Self::at(kept.unwrap_or_else(|| path(run_dir)))
@@ -72,8 +72,8 @@ impl History {
         }
     }
 
-    /// Takes `text` down, unless it is the last one's already, and forgets what is too old. What the disk refuses is logged:
-    /// the switch works all the same.
+    /// Stores `text`, unless it equals the last entry, and deletes old entries. Disk errors are only logged, since the
+    /// switch works without a history.
     pub fn note(&self, text: &str, came: Came) {
         let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = self.try_note(text, came) {
@@ -97,7 +97,7 @@ impl History {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = now.map_or(0, |since| since.as_secs());
         let name = format!("{number:06}-{seconds}-{}{ENDING}", came.name());
-        // Whole or not at all, also after an interruption.
+        // Written completely or not at all, even if interrupted.
         let new = self.directory.join("new");
         run_dir::replace_file(&new, text.as_bytes())?.sync_all()?;
         std::fs::rename(&new, self.directory.join(name))?;
@@ -108,7 +108,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns all entries, oldest first. Files of other names are not ours.
+    /// Returns all entries, oldest first. Ignores files with other names.
     fn entries(&self) -> io::Result<Vec<Entry>> {
         let directory = match std::fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -136,11 +136,11 @@ impl History {
         })
     }
 
-    /// The one of this number; `None` without one.
+    /// Returns the entry of this number; `None` without one.
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// When the entry cannot be read.
     pub fn get(&self, number: u64) -> io::Result<Option<PastConfiguration>> {
         let mut entries = self.entries()?.into_iter();
         let Some(entry) = entries.find(|entry| entry.number == number) else {
@@ -163,7 +163,7 @@ impl Entry {
     }
 }
 
-/// The run directory's own, which goes when the switch is stopped.
+/// The run directory's own, which is deleted when the switch is stopped.
 pub fn path(run_dir: &Path) -> PathBuf {
     run_dir.join(NAME)
 }
@@ -203,11 +203,11 @@ mod tests {
         assert_eq!(history.get(4).unwrap().unwrap().text, "3");
         assert_eq!(history.get(3).unwrap(), None);
         assert!(foreign.exists());
-        // The rest of an interrupted write is no entry, and does no harm.
+        // The remains of an interrupted write are no entry and do no harm.
         std::fs::write(history.directory.join("new"), "half").unwrap();
         history.note("again", Came::Start);
         assert_eq!(history.get(14).unwrap().unwrap().text, "again");
-        // A disk that refuses is no reason to end.
+        // A disk error does not end the switch.
         let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();
         History::at(file.join("history")).note("x", Came::Start);

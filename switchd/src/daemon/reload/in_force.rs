@@ -1,4 +1,4 @@
-//! The text of the configuration that is in force, for a keeper that has to start the same switch again.
+//! The configuration in force as text, for a keeper that has to start the same switch again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::os::run_dir;
 /// The run directory's file.
 const NAME: &str = "in-force.toml";
 
-/// Leaves `text` in `run_dir`; returns the file.
+/// Writes `text` to a file in `run_dir` and returns its path.
 ///
 /// # Errors
 ///

@@ -1,5 +1,4 @@
-//! Reloading of the configuration file: settings that can change while frames are forwarded do so,
-//! and the rest is reported.
+//! Reloading of the configuration file: applies the settings that can change at run time and reports the rest.
 
 pub mod by_hand;
 pub mod history;
@@ -28,7 +27,7 @@ use crate::os::{memory, service};
 use history::{Came, History};
 use step::{applied, Step};
 
-/// The configuration file, and what of it is in force.
+/// The configuration file, and the settings in force.
 #[derive(Debug)]
 pub struct Reloader {
     path: PathBuf,
@@ -45,9 +44,9 @@ struct Running {
     config: DaemonConfig,
     unconfirmed: Option<Unconfirmed>,
     source: Arc<str>,
-    /// Way in which it came into force, until it is kept for a rollback.
+    /// How it came into force, until it is kept for a rollback.
     came: Option<Came>,
-    /// Configurations last stored for a next switch: see [`by_hand::leave`].
+    /// Configurations last stored for the next switch; see [`by_hand::leave`].
     left: Option<(DaemonConfig, DaemonConfig)>,
 }
 
@@ -56,7 +55,7 @@ struct Unconfirmed {
     /// Configuration before it.
     before: DaemonConfig,
     source: Arc<str>,
-    /// Time at which the previous configuration comes back.
+    /// Time at which the previous configuration is restored.
     until: Instant,
 }
 
@@ -68,7 +67,7 @@ impl Running {
 }
 
 impl Reloader {
-    /// Of a daemon that begins with `config`, read from `path`, where it is `text`.
+    /// Creates the reloader of a daemon started with `config`, read from `path` with the contents `text`.
     pub fn new(
         path: PathBuf,
         (config, text): (DaemonConfig, String),
@@ -95,7 +94,7 @@ impl Reloader {
     ///
     /// # Errors
     ///
-    /// When the file is not legal, or means another place.
+    /// When the file is invalid, or names another run directory or socket.
     async fn check_file(&self) -> Result<(), ReloadError> {
         let (file, _) = self.load().await?;
         for (key, stays) in [
@@ -115,7 +114,7 @@ impl Reloader {
         self.check_listeners(&file)
     }
 
-    /// Tries the addresses that the running switch does not have itself.
+    /// Tries to bind the addresses that the running switch does not use itself.
     fn check_listeners(&self, file: &DaemonConfig) -> Result<(), ReloadError> {
         let listeners = |config: &DaemonConfig| {
             [
@@ -146,7 +145,7 @@ impl Reloader {
     ///
     /// # Errors
     ///
-    /// When the file is not legal: nothing is changed then.
+    /// When the file is invalid; nothing is changed.
     async fn read_again(
         &self,
         shared: &Shared,
@@ -179,7 +178,7 @@ impl Reloader {
             true => (possible, Vec::new(), next),
             false if !is_begun => (Vec::new(), possible, running.config.clone()),
             false => {
-                // A command was refused after others took effect.
+                // A command was refused after others had taken effect.
                 let mut back = Step::new(&next, &running.config, chunks);
                 back.apply(shared, self.log.as_ref()).await;
                 (changes(&back.next), possible, back.next)
@@ -226,8 +225,8 @@ impl Reloader {
         Ok((self.path.display().to_string(), left))
     }
 
-    /// Restores the previous settings. Settings that cannot be restored, such as a threshold that a
-    /// release holds up, are logged; the file is not touched.
+    /// Restores the previous settings. Settings that cannot be restored, such as a threshold during a release, are logged;
+    /// the file stays as it is.
     async fn go_back(&self, shared: &Shared) {
         let mut running = self.running.lock().await;
         if !running.left().is_some_and(|left| left.is_zero()) {
@@ -272,7 +271,7 @@ impl Reloader {
         if let Some(came) = running.came.take() {
             let text = Arc::clone(&running.source);
             let history = Arc::clone(&self.history);
-            // It logs what goes wrong, and panics nowhere.
+            // It logs its errors and does not panic.
             let _ = tokio::task::spawn_blocking(move || history.note(&text, came)).await;
         }
     }
@@ -287,7 +286,7 @@ impl Reloader {
         (config, now)
     }
 
-    /// Writes nothing that is there already: neighbours may wait.
+    /// Skips files that are already up to date, since neighbours may be waiting.
     async fn leave_in(&self, shared: &Shared, run_dir: &Path) -> Option<PathBuf> {
         let left = self.with_by_hand(shared).await;
         let mut running = self.running.lock().await;
@@ -296,7 +295,7 @@ impl Reloader {
             return Some(in_force);
         }
         if let Err(error) = by_hand::leave(run_dir, &left.0, &left.1) {
-            tracing::error!(%error, "cannot save what was changed at run time for the restarted switch: it is lost");
+            tracing::error!(%error, "cannot save run-time changes for the restarted switch: they are lost");
         }
         let written = in_force::leave(run_dir, &running.source);
         running.left = Some(left);
@@ -319,8 +318,7 @@ impl Reloader {
         }
     }
 
-    /// Like [`read_again`](Self::read_again), for a signal: the result is logged, and the service
-    /// manager is notified.
+    /// Like [`read_again`](Self::read_again), but for a signal: logs the result and notifies the service manager.
     async fn read_again_and_log(&self, shared: &Shared) {
         service::notify_reloading();
         match self.read_again(shared, false, None).await {

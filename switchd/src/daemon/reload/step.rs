@@ -1,4 +1,4 @@
-//! From one configuration to the next while frames are forwarded.
+//! Transition from one configuration to the next while frames are forwarded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::dataplane::mirrors::Mirrors;
 use crate::dataplane::stations::Stations;
 use crate::logging::LevelHandle;
 
-/// Maximum number of tries to change thresholds while a buffer drains.
+/// Maximum number of attempts to change thresholds while a buffer drains.
 const TRIES: u32 = 10;
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
@@ -24,16 +24,16 @@ const LOG_LEVEL: &str = "log.level";
 
 pub(super) struct Step<'a> {
     running: &'a DaemonConfig,
-    /// Configuration to apply; refused settings are reverted.
+    /// Configuration to apply; refused settings keep their old values.
     pub(super) next: DaemonConfig,
-    /// Reasons to keep the keys with this prefix.
+    /// Reasons for keeping old values, by key prefix.
     reasons: BTreeMap<String, String>,
-    /// The command line sets the level.
+    /// True if the command line sets the level.
     is_log_level_kept: bool,
 }
 
 impl<'a> Step<'a> {
-    /// `chunks` of packet memory are there for buffers.
+    /// Prepares a step; `chunks` chunks of packet memory are available for buffers.
     pub(super) fn new(running: &'a DaemonConfig, file: &DaemonConfig, chunks: usize) -> Self {
         let reloaded = running.reloaded(file, chunks);
         let shortage = reloaded.shortage();
@@ -72,8 +72,8 @@ impl<'a> Step<'a> {
         shared.links.announce(setup::announced_ports(&self.next));
     }
 
-    /// If a profile is unchanged in the file, thresholds set at run time stay, also for a class
-    /// that is new to it. Changes all, or none: only a switch that stops refuses.
+    /// If a profile is unchanged in the file, thresholds set at run time stay, even for a class that newly uses it. Changes
+    /// all profiles or none: only a stopping switch refuses.
     async fn apply_marking(&mut self, shared: &Shared) {
         let snapshot = shared.dataplane.fresh_snapshot().await;
         let now = by_hand::with_marking(self.running, &snapshot);
@@ -103,7 +103,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Classes that need less memory go first, so that the others find it.
+    /// Classes that need less memory go first, which frees memory for the others.
     async fn apply_classes(&mut self, shared: &Shared) {
         let ports = &self.running.core(&[]).ports;
         let memory = |class: &ClassConfig| -> u64 {
@@ -209,10 +209,9 @@ impl<'a> Step<'a> {
             .iter()
             .map(Route::key)
             .collect();
-        // Those that go first: they make room.
+        // Removals first, to make room.
         for route in running {
             if !wanted.contains(&route.key()) {
-                // Already gone if it was removed by hand.
                 let command = Command::remove_route(route.vlan, route.destination);
                 let _ = ask(shared, command).await;
             }
@@ -227,7 +226,7 @@ impl<'a> Step<'a> {
             let command = Command::set_route(route.vlan, route.destination, members, route.buckets);
             let same_ways =
                 |known: &&Route| known.ports == route.ports && known.buckets == route.buckets;
-            // Buckets that were moved stay where they are.
+            // Buckets that were moved keep their new port.
             let mut outcome = match known.filter(same_ways) {
                 Some(_) => Ok(()),
                 None => ask(shared, command).await,
@@ -244,7 +243,7 @@ impl<'a> Step<'a> {
                 }
             }
         }
-        // A new route that was refused is none.
+        // Drop a new route that was refused.
         routes.retain(|route| !route.ports.is_empty());
         self.next.routes = routes;
     }
@@ -269,7 +268,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Output ports are reserved before copies go there, and free again once none does.
+    /// Reserves output ports before copies are sent there, and frees them once none is.
     async fn apply_mirrors(&mut self, shared: &Shared) {
         if self.next.mirrors == self.running.mirrors {
             return;
@@ -304,7 +303,7 @@ impl<'a> Step<'a> {
             Err(_) => before,
         };
         for port in freed.iter().filter(|port| !in_use.contains(*port)) {
-            // It was reserved, so that this is not refused.
+            // Not refused, since it was reserved.
             let _ = reserve(port, false).await;
         }
         match outcome {
@@ -316,8 +315,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Returns true if all of the file can be applied, as far as is known. A level that the command
-    /// line overrides does not matter.
+    /// Returns true if the whole file can be applied, as far as is known. A level that the command line overrides does not
+    /// count.
     pub(super) fn is_possible(&self, file: &DaemonConfig) -> bool {
         let overridden = self.is_log_level_kept;
         let mut changes = self.next.changes_to(file).into_iter();
@@ -361,7 +360,6 @@ async fn apply_pins(
     let stays = |flow_hash| route.pins.iter().any(|(other, _)| *other == flow_hash);
     for (flow_hash, _) in before.iter().filter(|(flow_hash, _)| !stays(*flow_hash)) {
         let flow_hash = *flow_hash;
-        // Already gone if its port has left the group, or it was removed by hand.
         let _ = ask(
             shared,
             Command::UnpinFlow {
@@ -390,7 +388,7 @@ async fn ask(shared: &Shared, command: Command) -> Result<(), String> {
     }
 }
 
-/// A buffer that drains has its memory back in a moment, unless it is held.
+/// Retries: a draining buffer soon frees its memory, unless it is held.
 async fn ask_until_drained(shared: &Shared, command: Command) -> Result<(), String> {
     for _ in 1..TRIES {
         match shared.dataplane.ask(command).await {

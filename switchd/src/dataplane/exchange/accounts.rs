@@ -1,7 +1,7 @@
-//! The loop's own books: where every chunk is, and what became of every frame.
+//! The loop's own accounts: where every chunk is, and the fate of every frame.
 //!
-//! They are kept beside the switch core's counters and the pool's list, not read from them, so that an audit
-//! that compares the two sides can fail. A frame costs a note of two bytes and a few sums.
+//! They are kept independently of the switch core's counters and the pool's list, so that an audit that compares the two
+//! sides can fail. The cost per frame is one two-byte note and a few additions.
 
 use weir_core::{DropCounts, DropReason, Instant, PortId};
 
@@ -10,35 +10,34 @@ use crate::dataplane::memory::pool::{Chunk, Pool};
 /// Contents of a chunk while it is with the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cargo {
-    /// Nothing: it is free.
+    /// Nothing; the chunk is free.
     Nothing,
-    /// Nothing: it is lent to this port's kernel side to receive into, or was and is free.
+    /// Nothing; the chunk is in this port's fill ring, or was and is free again.
     Lent(PortId),
-    /// A control frame of ours that a transmitter has.
+    /// A control frame of this switch, held by a transmitter.
     Control,
-    /// A data frame that came in by this port.
+    /// A data frame received on this port.
     Data(PortId),
-    /// A part of a data frame that begins in another chunk.
+    /// A continuation of a data frame that begins in another chunk.
     Further,
-    /// Copies of a data frame that leave in another form: with a VLAN tag, or without one. They
-    /// appear in no account.
+    /// Copies of a data frame that are sent in another form: with a VLAN tag, or without one. They appear in no account.
     Copy,
 }
 
-/// One port's book. Counts since the start.
+/// Accounts of one port. Counts since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortAccount {
     /// Frames taken from the RX ring.
     pub received: u64,
-    /// Chunks that these frames took beside one for each.
+    /// Additional chunks that these frames took, besides one for each.
     pub further: u64,
     /// Control frames among them that were for this switch.
     pub read: u64,
     /// Frames among them that were dropped on arrival, by [`DropReason::index`].
     pub refused: DropCounts,
-    /// Frames among them that the switch took.
+    /// Frames among them that the switch admitted.
     pub admitted: u64,
-    /// Copies of frames that the switch took to send by this port.
+    /// Copies of frames that the switch admitted for sending on this port.
     pub copied: u64,
     /// Admitted frames from this port whose last copy a transmitter has sent.
     pub delivered: u64,
@@ -48,11 +47,11 @@ pub struct PortAccount {
     pub sent_data: u64,
     /// Control frames handed to this port's transmitter.
     pub sent_control: u64,
-    /// Frames that this port's transmitter is done with.
+    /// Frames that this port's transmitter has completed.
     pub completed: u64,
-    /// Frames that this port's TX ring had no place for: a device that is gone.
+    /// Frames for which this port's TX ring had no room because the device was gone.
     pub not_sent: u64,
-    /// Chunks that were put into the fill ring, without those that came back with a device that went.
+    /// Chunks put into the fill ring, without those returned by a removed device.
     pub lent: u64,
 }
 
@@ -60,7 +59,6 @@ pub struct PortAccount {
 #[derive(Debug)]
 pub(in crate::dataplane) struct Accounts {
     ports: Vec<PortAccount>,
-    /// By chunk.
     cargo: Vec<Cargo>,
 }
 
@@ -105,12 +103,10 @@ impl Accounts {
         })
     }
 
-    /// Notes that `count` chunks are now in `port`'s fill ring.
     pub(in crate::dataplane) fn note_lent(&mut self, port: usize, count: usize) {
         self.port(port, |account| account.lent += count as u64);
     }
 
-    /// Notes that `chunks` are now in `port`'s fill ring.
     pub(in crate::dataplane) fn lend(&mut self, port: usize, chunks: &[Chunk]) {
         self.note_lent(port, chunks.len());
         if let Some(id) = PortId::from_index(port) {
@@ -120,8 +116,7 @@ impl Accounts {
         }
     }
 
-    /// Returns true when `port`'s kernel side was the last to get the chunk, unless it was used
-    /// otherwise since.
+    /// Returns true if `port`'s kernel side was the last to get the chunk and the chunk was not used otherwise since.
     pub(in crate::dataplane) fn is_lent(&self, port: PortId, chunk: Chunk) -> bool {
         self.cargo.get(chunk as usize) == Some(&Cargo::Lent(port))
     }
@@ -190,12 +185,12 @@ impl Accounts {
         self.load(chunk, Cargo::Further);
     }
 
-    /// Returns true if `chunk` has such copies.
+    /// Returns true if `chunk` holds such copies.
     pub(in crate::dataplane) fn is_copy(&self, chunk: Chunk) -> bool {
         self.cargo.get(chunk as usize) == Some(&Cargo::Copy)
     }
 
-    /// Frees a chunk that had a part of a frame.
+    /// Frees a chunk that held a part of a frame.
     pub(in crate::dataplane) fn unload_further(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Nothing);
     }
@@ -222,7 +217,7 @@ impl Accounts {
         self.load(chunk, Cargo::Control);
     }
 
-    /// Counts a frame for which `port`'s TX ring had no place.
+    /// Counts a frame for which `port`'s TX ring had no room.
     pub(in crate::dataplane) fn note_not_sent(&mut self, port: usize) {
         self.port(port, |account| account.not_sent += 1);
     }
@@ -253,7 +248,7 @@ impl Accounts {
         self.chunks_with(Cargo::Control)
     }
 
-    /// Chunks that carry parts of frames which begin in others.
+    /// Returns the chunks that hold continuations of frames.
     #[cfg(test)]
     pub(in crate::dataplane) fn further_chunks(&self) -> impl Iterator<Item = usize> + '_ {
         self.chunks_with(Cargo::Further)
@@ -266,32 +261,31 @@ impl Accounts {
     }
 }
 
-/// The accounts in a [`Snapshot`](super::messages::Snapshot) on request, and a new count of all
-/// chunks by place, chunk by chunk.
+/// The accounts in a [`Snapshot`](super::messages::Snapshot), on request, with a new count of all chunks by place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountTable {
     /// By port.
     pub ports: Vec<PortAccount>,
-    /// By port: chunks that carry a data frame which came in by it.
+    /// By port: chunks that hold a data frame received on it.
     pub held: Vec<u64>,
-    /// By port: frames that its transmitter has not given back, as the loop limits them.
+    /// By port: frames that its transmitter has not completed, as limited by the loop.
     pub outstanding: Vec<u64>,
-    /// By port: when the oldest of them was sent.
+    /// By port: time at which the oldest of them was sent.
     pub oldest_sent_at: Vec<Option<Instant>>,
-    /// Chunks that carry parts of data frames which begin in others, or copies of frames in another form.
+    /// Chunks that hold continuations of data frames, or copies of frames in another form.
     pub further: u64,
     /// Copies of frames in another form.
     pub copies: u64,
-    /// Chunks that carry control frames.
+    /// Chunks that hold control frames.
     pub control: u64,
-    /// Chunks that are marked free.
+    /// Chunks marked as free.
     pub free: u64,
-    /// Chunks that are none of these: the kernels have them to receive into.
+    /// All other chunks: the kernel has them to receive into.
     pub receiving: u64,
 }
 
 impl AccountTable {
-    /// Makes room for `port_count` ports.
+    /// Reserves room for `port_count` ports.
     pub fn make_room(&mut self, port_count: usize) {
         self.ports.reserve(port_count);
         self.held.reserve(port_count);
@@ -299,8 +293,7 @@ impl AccountTable {
         self.oldest_sent_at.reserve(port_count);
     }
 
-    /// Copies the accounts and counts the chunks. O(ports + chunks), and allocates nothing if there
-    /// is room.
+    /// Copies the accounts and counts the chunks. O(ports + chunks), without allocation if there is room.
     pub(in crate::dataplane) fn fill(
         &mut self,
         accounts: &Accounts,

@@ -1,6 +1,5 @@
-//! Messages between the loop, the programs of the ports and the
-//! [clerk](crate::dataplane::kernel::express) about the express path. The argument is in the book
-//! (`docs/src/internals/express.md`).
+//! Messages between the loop, the ports' programs and the [clerk](crate::dataplane::kernel::express) about the express path.
+//! `docs/src/internals/express.md` explains why they suffice.
 
 use std::fmt::Debug;
 
@@ -9,7 +8,7 @@ use weir_api::words::Express;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{MacAddress, PortId};
 
-/// A number for each (port, priority).
+/// One number for each (port, priority).
 pub type ByFlow = Vec<[u64; PRIORITY_COUNT]>;
 
 /// Frames and their bytes.
@@ -21,39 +20,41 @@ pub struct Passed {
     pub bytes: u64,
 }
 
-/// The words that the programs of all ports share with the loop.
+/// Words that the programs of all ports share with the loop.
 pub trait Words: Debug + Send {
-    /// Lets frames up to this many bytes take the path.
+    /// Enables the path for frames of up to this many bytes.
     fn switch_on(&self, length_max: u64);
-    /// No frame may.
+    /// Disables the path for all frames.
     fn switch_off(&self);
-    /// The gate of an egress.
+    /// Returns the gate of an egress.
     fn gate(&self, port: u8) -> u64;
-    /// Pauses that its program has seen, of a gate.
+    /// Returns the number of pauses of a gate that its program has seen.
     fn seen(&self, gate: u64) -> u32;
-    /// Opens an egress for priorities unless something has happened since its gate was this.
+    /// Opens an egress for `priorities` unless its gate has changed from `gate`.
     fn open(&self, port: u8, gate: u64, priorities: u8) -> bool;
-    /// Shuts it.
+    /// Closes an egress.
     fn close(&self, port: u8);
-    /// When its line is free, in nanoseconds.
+    /// Returns the time at which its line is free, in nanoseconds.
     fn free_at(&self, port: u8) -> u64;
-    /// Its line is busy at least until then.
+    /// Marks its line as busy until at least this time.
     fn occupy(&self, port: u8, until_nanos: u64);
-    /// Frames that its device did not take.
+    /// Returns the number of frames that its device did not accept.
     fn lost(&self, port: u8) -> u64;
-    /// Frames that its device has not been given yet, of those that programs have let pass; only where the device must have room.
+    /// Returns the number of frames that programs have forwarded and its device has not yet received. Counted only where the
+    /// device must have room.
     fn on_way(&self, port: u8) -> u64;
-    /// Frames that went to the core since its device had no room for them; only where it must have.
+    /// Returns the number of frames that went to the core because its device had no room. Counted only where the device must
+    /// have room.
     fn no_room(&self, port: u8) -> u64;
     /// Returns the express traffic received on a port.
     fn came_in(&self, port: u8, priority: u8) -> Passed;
     /// Returns the express traffic sent by a port, or lost there.
     fn went_out(&self, port: u8, priority: u8) -> Passed;
-    /// A frame is inside that no program has handed over.
+    /// Counts a frame inside that no program has handed over.
     fn enter(&self, ingress: u8, priority: u8);
-    /// Removes this many frames from those inside.
+    /// Removes `count` frames from those inside.
     fn finish(&self, ingress: u8, priority: u8, count: u64);
-    /// This thread runs.
+    /// Records that the loop's thread runs.
     fn beat(&self, now_nanos: u64);
 }
 
@@ -62,41 +63,40 @@ pub trait Words: Debug + Send {
 pub struct ExpressParts {
     /// The words.
     pub words: Box<dyn Words>,
-    /// Priorities that may use it, one bit for each.
+    /// Priorities that may use the path, one bit for each.
     pub priorities: u8,
-    /// The longest frame in bytes.
+    /// Maximum frame length in bytes.
     pub length_max: u64,
-    /// Takes listings back; there is room for the only one.
+    /// Returns the listing; it has room for the only one.
     pub listings: Sender<Box<Listing>>,
 }
 
-/// The routes that frames may go by.
+/// The routes that the path may use.
 #[derive(Debug)]
 pub struct Listing {
-    /// Which state of the routes it has; `None` before the first.
+    /// Version of the routes; `None` before the first.
     pub version: Option<u64>,
-    /// By destination: the one port that all flows leave by. As many as there is room for.
+    /// By destination, the single egress of all its flows. As many as there is room for.
     pub routes: Vec<(MacAddress, PortId)>,
 }
 
 /// Request of the clerk to the loop.
 #[derive(Debug)]
 pub enum ExpressOrder {
-    /// Bring this up to date and send it back.
+    /// Update this listing and return it.
     List(Box<Listing>),
     /// The programs have the routes of this version.
     Ready {
-        /// Which.
+        /// The version.
         version: u64,
     },
-    /// Frames may leave by this port, or this keeps them from it.
+    /// Open this port for express frames, or close it for the stated reason.
     Judge {
         /// The port.
         port: PortId,
-        /// [`Express::Open`], or why not.
+        /// [`Express::Open`], or the reason against it.
         state: Express,
     },
-    /// Programs had passed on these numbers of frames by (ingress, priority) before a grace period:
-    /// those that have not come never will.
+    /// Frames that programs had passed on by (ingress, priority) before a grace period; those not yet received are lost.
     Missing(ByFlow),
 }

@@ -1,4 +1,4 @@
-//! Impairment of received frames at an operator's request, to test how a transport copes.
+//! Impairment of received frames at an operator's request, to test how a transport copes with it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,26 +13,26 @@ pub use weir_api::daemon::IMPAIRMENTS_MAX;
 /// Effect on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is dropped.
+    /// Drops the frame.
     Drop,
-    /// It is marked Congestion Experienced, if its transport knows ECN.
+    /// Marks the frame Congestion Experienced, if its transport supports ECN.
     Mark,
-    /// The switch gets it so much later.
+    /// Delays the frame by this time.
     Delay(Duration),
 }
 
-/// Which frames, and what is done to them.
+/// Selection of frames and the effect on them.
 #[derive(Clone, Debug)]
 pub struct ImpairPlan {
     /// Ingress port.
     pub port: PortId,
-    /// Which of them.
+    /// Selection among the port's frames.
     pub filter: Filter,
-    /// Affects each one of this number, from the last of the first ones.
+    /// Affects one in this many selected frames; the first affected one is the last of the first group.
     pub one_in: u64,
     /// Effect.
     pub action: Action,
-    /// Until when.
+    /// End of the impairment.
     pub until: Instant,
 }
 
@@ -48,16 +48,16 @@ pub struct Impairment {
 /// Counts of one impairment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImpairFigures {
-    /// Frames that the filter let through.
+    /// Frames that the filter matched.
     pub matched: u64,
-    /// Frames among them to which it was done.
+    /// Frames among them that were affected.
     pub impaired: u64,
-    /// Frames among these that were dropped, because too many were delayed already.
+    /// Affected frames that were dropped because too many were delayed already.
     pub overflowed: u64,
 }
 
 impl Impairment {
-    /// Nothing is done so far.
+    /// Creates an impairment that has not affected any frame.
     pub fn new(plan: ImpairPlan) -> Self {
         Self {
             plan,
@@ -67,12 +67,12 @@ impl Impairment {
         }
     }
 
-    /// Returns the affected frames and the effect.
+    /// Returns the selection and the effect.
     pub fn plan(&self) -> &ImpairPlan {
         &self.plan
     }
 
-    /// Returns its counts.
+    /// Returns the counts.
     pub fn figures(&self) -> ImpairFigures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ImpairFigures {
@@ -82,7 +82,7 @@ impl Impairment {
         }
     }
 
-    /// Returns the effect on this frame, if any, and counts it. To be called by one thread.
+    /// Returns the effect on this frame, if any, and counts it. For one thread only.
     pub(in crate::dataplane) fn meet(
         &self,
         sight: &Sight<'_>,

@@ -14,15 +14,15 @@ use crate::dataplane::closing::Closing;
 
 /// Both directions between control plane and dataplane.
 pub struct DataplaneLink {
-    /// Takes requests.
+    /// Sends requests.
     pub requests: Box<dyn Requests>,
-    /// Events, oldest first.
+    /// Receives events, oldest first.
     pub events: Receiver<Event>,
-    /// Requested snapshots, filled.
+    /// Receives requested snapshots, filled.
     pub snapshots: Receiver<Box<Snapshot>>,
-    /// Answers to requests with a waiting sender, in the order of the requests.
+    /// Receives answers to requests with a waiting sender, in the order of the requests.
     pub answers: Receiver<Answer>,
-    /// An eventfd that becomes readable when events, snapshots or answers were queued.
+    /// An eventfd that becomes readable when events, snapshots or answers are queued.
     pub notify: OwnedFd,
 }
 
@@ -32,19 +32,18 @@ pub trait Requests: Send {
     ///
     /// # Errors
     ///
-    /// [`Busy`] when the queue is full or the dataplane has ended; the request is gone then.
+    /// [`Busy`] when the queue is full or the dataplane has ended; the request is lost.
     fn try_send(&self, request: Request) -> Result<(), Busy>;
 }
 
-/// The dataplane takes no more requests now.
+/// The dataplane accepts no more requests now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the queue to the dataplane is full")]
 pub struct Busy;
 
 /// The XDP programs of all ports.
 pub trait XdpPrograms: Send + Sync {
-    /// Frames seen at `port` by class (`data`, `mac_control` …) since its program was loaded; empty
-    /// when they cannot be read.
+    /// Frames seen at `port` by class (`data`, `mac_control` …) since its program was loaded; empty if they cannot be read.
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
 
     /// Returns the verdicts on frames at `port` (`redirected`, `dropped` …) since its sockets were
@@ -63,24 +62,22 @@ pub trait XdpPrograms: Send + Sync {
     /// The kernel's error.
     fn fall_back(&self, port: PortId) -> anyhow::Result<bool>;
 
-    /// Applies other settings to `port`: the source of a frame's priority, and the fate of frames
-    /// without a socket.
+    /// Changes the settings of `port`: the source of a frame's priority, and the fate of frames without a socket.
     ///
     /// # Errors
     ///
     /// The kernel's error.
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
-    /// Takes `port`'s device, now that there is one, and begins to forward by it. `None` when there is none, or the port has
-    /// one already. It may take some time.
+    /// Attaches `port`'s device and begins to forward. Returns `None` when there is no device, or the port has one already.
+    /// May block for some time.
     ///
     /// # Errors
     ///
-    /// Why the device cannot be used.
+    /// The reason for which the device cannot be used.
     fn take(&self, port: PortId) -> anyhow::Result<Option<AttachedPort>>;
 
-    /// Releases `port`'s device, present or gone. Frames that wait for it are dropped and counted.
-    /// It may take some time.
+    /// Releases `port`'s device, present or gone. Frames that wait for it are dropped and counted. May block for some time.
     ///
     /// # Errors
     ///
@@ -95,17 +92,16 @@ pub trait XdpPrograms: Send + Sync {
     fn lldp_socket(&self, port: PortId) -> io::Result<OwnedFd>;
 }
 
-/// A running dataplane. The daemon's is [`Dataplane`](crate::dataplane::Dataplane)'s; tests have their own.
+/// A running dataplane. The daemon uses [`Dataplane`](crate::dataplane::Dataplane); tests implement their own.
 pub trait RunningDataplane: Send + 'static {
-    /// The queues to and from it. Called once.
+    /// Returns the queues to and from it. Called once.
     ///
     /// # Errors
     ///
     /// When the eventfd cannot be duplicated.
     fn link(&self) -> io::Result<DataplaneLink>;
 
-    /// Returns the properties of each port that are known only once it is attached, in the
-    /// configuration's order.
+    /// Returns the properties of each port that are known once it is attached, in the configuration's order.
     fn attached(&self) -> Vec<AttachedPort>;
 
     /// See [`XdpPrograms::frames`].
@@ -138,14 +134,13 @@ pub trait RunningDataplane: Send + 'static {
     /// The kernel's error.
     fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
-    /// A socket for each port, in the configuration's order, that gives and takes whole LLDP frames.
-    /// Called once, if LLDP is spoken.
+    /// Returns a socket for each port, in the configuration's order, that sends and receives whole LLDP frames. Called once,
+    /// if LLDP is enabled.
     fn lldp_sockets(&self) -> Vec<io::Result<OwnedFd>> {
         Vec::new()
     }
 
-    /// Like one of [`lldp_sockets`](Self::lldp_sockets), for a port whose device has appeared
-    /// since.
+    /// Returns one such socket for a port whose device has appeared since.
     ///
     /// # Errors
     ///
@@ -158,7 +153,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Why the device cannot be used.
+    /// The reason for which the device cannot be used.
     fn take(&mut self, _port: PortId) -> anyhow::Result<Option<AttachedPort>> {
         Ok(None)
     }
@@ -172,7 +167,7 @@ pub trait RunningDataplane: Send + 'static {
         Ok(())
     }
 
-    /// Admits nothing more, sends what is buffered for `drain` at most, and ends.
+    /// Stops admission, sends buffered frames for at most `drain`, and ends.
     ///
     /// # Errors
     ///
@@ -183,10 +178,10 @@ pub trait RunningDataplane: Send + 'static {
 /// Fate of the XDP programs at the end of a dataplane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
-    /// They are detached.
+    /// Detach them.
     Detach,
-    /// They stay for the next switch, and pass all frames to the kernel until then. Attaching again
-    /// would reset many devices' links, and no pause reaches a neighbour meanwhile.
+    /// Leave them attached for the next switch; until then they pass all frames to the kernel. Attaching again would reset
+    /// the links of many devices, and no pause could reach a neighbour in the meantime.
     Leave,
 }
 
@@ -204,7 +199,7 @@ pub struct AttachedPort {
 }
 
 impl AttachedPort {
-    /// A port without a device.
+    /// Describes a port without a device.
     pub fn absent(address: MacAddress) -> Self {
         Self {
             ifindex: 0,
@@ -214,28 +209,28 @@ impl AttachedPort {
         }
     }
 
-    /// True without a device.
+    /// Returns true without a device.
     pub fn is_absent(&self) -> bool {
         self.xdp_mode == Attached::Detached.name()
     }
 }
 
-/// End of the dataplane.
+/// Result of stopping the dataplane.
 #[derive(Debug, Default)]
 pub struct Stopped {
-    /// Frames that a transmitter still had.
+    /// Frames that a transmitter still held.
     pub lost_in_flight: u64,
-    /// Frames that could not leave.
+    /// Frames that could not be sent.
     pub left: Vec<LeftFrame>,
-    /// Frames that found no socket any more at the end, and got the fallback; and those of lossy classes that came while the
-    /// switch drained.
+    /// Frames that found no socket at the end and were handled by the fallback, and frames of lossy classes received during
+    /// draining.
     pub missed: u64,
-    /// Parts that are not closed yet.
+    /// Objects that are not closed yet.
     pub closing: Closing,
 }
 
 impl Stopped {
-    /// Returns the number of frames that are lost, unless another switch takes them.
+    /// Returns the number of frames that are lost unless another switch takes them.
     pub fn held_frames(&self) -> u64 {
         self.lost_in_flight + self.left.len() as u64
     }

@@ -1,8 +1,7 @@
 //! Messages between the dataplane thread and the control plane.
 //!
-//! Everything goes through bounded `crossbeam` queues; neither side ever waits for the other. The
-//! dataplane allocates nothing for it: a [`Snapshot`] is allocated by the control plane, filled by
-//! the dataplane and sent back.
+//! Everything goes through bounded `crossbeam` queues; neither side ever waits for the other. The dataplane allocates
+//! nothing for them: a [`Snapshot`] is allocated by the control plane, filled by the dataplane and sent back.
 
 use std::sync::Arc;
 
@@ -33,19 +32,19 @@ use crate::model::histogram::Histogram;
 
 pub use weir_api::counters::KernelLosses;
 
-/// Destinations of the Level Table that a [`Snapshot`] has at most.
+/// Maximum number of Level Table destinations in a [`Snapshot`].
 pub const LEVEL_ENTRIES_MAX: usize = 1024;
 
-/// A frame that was in a switch at its end.
+/// A frame that was inside a switch at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftFrame {
-    /// The port that it came in by.
+    /// Ingress port.
     pub ingress: PortId,
     /// Its priority.
     pub priority: Priority,
     /// See [`Frame::flow_hash`](weir_core::Frame).
     pub flow_hash: u32,
-    /// All of it, Ethernet header first.
+    /// The whole frame, Ethernet header first.
     pub bytes: Vec<u8>,
 }
 
@@ -53,65 +52,65 @@ pub struct LeftFrame {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // requests are few, and boxing one would allocate
 pub enum Request {
-    /// For the switch core.
+    /// Execute a command of the switch core.
     Command(Command),
-    /// For the switch core, from a requester that waits for an [`Answer`] of the same number.
+    /// The same for a requester that waits for the [`Answer`] of this number.
     Ask {
-        /// Which one.
+        /// Number of the answer.
         id: u64,
         /// The command.
         command: Command,
     },
-    /// Fill this and send it back.
+    /// Fill this snapshot and return it.
     Snapshot(Box<Snapshot>),
-    /// Show frames to this tap from now on, or to none any more at this place.
+    /// Copy frames to this tap, or clear the slot.
     Tap {
-        /// Its place; see [`Taps`](super::tap::Taps).
+        /// Slot of the tap; see [`Taps`](super::tap::Taps).
         place: usize,
         /// The tap.
         tap: Option<Arc<Tap>>,
     },
-    /// Take readings for this series from now on, or none any more at this place.
+    /// Take readings for this series, or clear the slot.
     Series {
-        /// Which place, below [`SERIES_MAX`](super::series::SERIES_MAX).
+        /// Slot, below [`SERIES_MAX`](super::series::SERIES_MAX).
         place: usize,
         /// The series.
         series: Option<Arc<Series>>,
     },
-    /// Do this to frames from now on, or nothing any more at this place.
+    /// Apply this impairment, or clear the slot.
     Impair {
-        /// Which place, below [`IMPAIRMENTS_MAX`](super::impair::IMPAIRMENTS_MAX).
+        /// Slot, below [`IMPAIRMENTS_MAX`](super::impair::IMPAIRMENTS_MAX).
         place: usize,
         /// The impairment.
         impairment: Option<Arc<Impairment>>,
     },
-    /// Send requests for the addresses of these to them alone from now on.
+    /// Forward requests for the addresses of these stations to them alone.
     Stations(Arc<Stations>),
-    /// Copy frames for these from now on; their output ports are reserved already.
+    /// Copy frames for these mirrors, whose output ports are already reserved.
     Mirrors(Arc<Mirrors>),
-    /// Have no more to do with this port's rings, and hand them out.
+    /// Stop using this port's rings and hand them out.
     Part {
         /// The port.
         port: PortId,
     },
-    /// Take the rings that wait to be handed in for this port, which had none.
+    /// Take the rings that are ready for this port, which had none.
     Join {
         /// The port.
         port: PortId,
-        /// Its address from now on.
+        /// Its new address.
         address: MacAddress,
-        /// Checksums may arrive there unfinished.
+        /// True if received checksums may be unfinished.
         finishes: bool,
     },
-    /// Take these as if they came in now, before any other.
+    /// Process these frames as if they were received now, before any other.
     Inject(Vec<LeftFrame>),
-    /// For the express path.
+    /// Handle an order about the express path.
     Express(ExpressOrder),
-    /// Admit nothing more, send what is buffered, and end; at the latest after this long.
+    /// Stop admission, send buffered frames, and end after at most `drain`.
     Stop {
         /// Maximum time for draining.
         drain: Duration,
-        /// Another switch takes what is not sent: no longer than until nothing comes any more.
+        /// True if another switch takes unsent frames: then drain only until no more arrive.
         hands_on: bool,
     },
 }
@@ -119,9 +118,9 @@ pub enum Request {
 /// Result of a [`Request::Ask`] from the switch core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Which one.
+    /// Number of the request.
     pub id: u64,
-    /// It is done, or why it was refused.
+    /// Success, or the reason for a refusal.
     pub outcome: Result<(), CommandError>,
 }
 
@@ -140,7 +139,7 @@ pub struct Snapshot {
     pub markings: [Option<RedConfig>; PRIORITY_COUNT],
     /// The Level Table, bounded.
     pub level_table: LevelTableSnapshot,
-    /// Filled ones of the tables below, as requested.
+    /// Tables below that were filled, as requested.
     pub tables: Tables,
     /// Routes, if `tables` has them.
     pub routes: RouteTables,
@@ -148,20 +147,19 @@ pub struct Snapshot {
     pub flows: FlowTable,
     /// VLANs: counters always, the rest if `tables` has it.
     pub vlans: VlanTables,
-    /// The loop's books, if `tables` has them.
+    /// The loop's accounts, if `tables` has them.
     pub accounts: AccountTable,
-    /// The answer to the question, if `tables` has one.
+    /// The answer to the question in `tables`, if any.
     pub explanation: Option<Explanation>,
     /// Counters of each mirror, in the order of the configuration.
     pub mirrors: [MirrorCounters; MIRRORS_MAX],
-    /// Learned addresses that there is room for.
+    /// Maximum number of learned addresses.
     pub learning_capacity: u64,
     /// Frames inside the switch.
     pub held_frames: u64,
-    /// The most since the snapshot before, as with the peaks of the gauges; what the control plane publishes has the most
-    /// since the start.
+    /// Peak since the previous snapshot, like the gauges' peaks; in published snapshots, the peak since the start.
     pub held_frames_max: u64,
-    /// UMEM frames in all.
+    /// Total number of UMEM frames.
     pub umem_frames: u64,
     /// UMEM frames in no ring and no queue.
     pub umem_frames_free: u64,
@@ -176,27 +174,27 @@ pub struct PortSnapshot {
     pub counters: PortCounters,
     /// The core's gauges, by priority.
     pub gauges: [PriorityGauges; PRIORITY_COUNT],
-    /// By priority: its buffers' own thresholds in pools.
+    /// By priority: the pool thresholds of its buffers.
     pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// Settings of the port's storm watchdog.
     pub watchdog: Option<WatchdogConfig>,
-    /// By priority: credits, of classes that have them.
+    /// By priority: credits, for classes that use them.
     pub credits: [Option<CreditGauges>; PRIORITY_COUNT],
-    /// Credits that slots of its RX ring surely cover.
+    /// Credits that are certainly covered by slots of its RX ring.
     pub credit_slots: u32,
-    /// Measurements beside the room that its cable gives.
+    /// Measurements, and the headroom that its cable requires.
     pub cable: Option<CableGauges>,
-    /// VLANs in which it floods nothing because of a loop.
+    /// VLANs in which it does not flood because of a loop.
     pub blocked: BlockedIn,
     /// Learned addresses behind it.
     pub learned: u32,
-    /// Its device completes no transmissions.
+    /// True if its device completes no transmissions.
     pub stuck: bool,
     /// Losses in the kernel on the way to or from the socket.
     pub kernel: KernelLosses,
     /// Frames taken from the RX rings.
     pub received: u64,
-    /// Frames that the transmitter is done with.
+    /// Frames that the transmitter has completed.
     pub completed: u64,
     /// Fill levels of the socket's rings.
     pub rings: Rings,
@@ -209,20 +207,20 @@ pub struct PortSnapshot {
 pub struct Ring {
     /// Entries that hold a frame.
     pub used: u32,
-    /// Entries in all.
+    /// Total number of entries.
     pub size: u32,
 }
 
-/// The rings of a port's sockets, added up.
+/// Sums of the rings of a port's sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rings {
     /// Memory for the kernel to receive into.
     pub fill: Ring,
-    /// Received and not yet processed.
+    /// Received frames not yet processed.
     pub rx: Ring,
-    /// Sent and not yet taken by the device.
+    /// Sent frames not yet taken by the device.
     pub tx: Ring,
-    /// Memory that the device is done with and that was not yet taken back.
+    /// Memory of sent frames not yet reclaimed.
     pub completion: Ring,
 }
 
@@ -244,15 +242,14 @@ impl std::iter::Sum for Rings {
 /// The Level Table in a [`Snapshot`].
 #[derive(Clone, Debug, Default)]
 pub struct LevelTableSnapshot {
-    /// Those destinations that have been in the table longest, the oldest first: as many as there was
-    /// room for.
+    /// The destinations longest in the table, oldest first; as many as there was room for.
     pub entries: Vec<LevelEntry>,
-    /// Destinations in the table.
+    /// Total number of destinations in the table.
     pub total: u64,
 }
 
 impl LevelTableSnapshot {
-    /// An empty table with room for `capacity` destinations.
+    /// Creates an empty table with room for `capacity` destinations.
     pub fn with_room(capacity: usize) -> Self {
         Self {
             entries: Vec::with_capacity(capacity),
@@ -260,7 +257,7 @@ impl LevelTableSnapshot {
         }
     }
 
-    /// Copies the table of `switch`, as much of it as there is room for: allocates nothing.
+    /// Copies as much of the table of `switch` as there is room for, without allocation.
     pub fn fill(&mut self, switch: &Switch) {
         let room = self.entries.capacity();
         self.entries.clear();
@@ -268,7 +265,7 @@ impl LevelTableSnapshot {
         self.total = switch.level_table_len() as u64;
     }
 
-    /// Destinations in the table that are not among the entries.
+    /// Returns the number of destinations missing from `entries`.
     pub fn left_out(&self) -> u64 {
         self.total.saturating_sub(self.entries.len() as u64)
     }
@@ -285,7 +282,7 @@ pub const ROUND_BOUNDS: &[u64] = &{
     bounds
 };
 
-/// Bounds of [`RoundStats::batches`] in frames; the last is as many as one call takes.
+/// Bounds of [`RoundStats::batches`] in frames; the last is the size of one call.
 pub const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64];
 
 /// Figures of the polling loop since the start.
@@ -293,11 +290,11 @@ pub const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64];
 pub struct RoundStats {
     /// Its counters.
     pub counters: DataplaneCounters,
-    /// Longest round, sleep left out.
+    /// Longest round, without sleep.
     pub round_max: Duration,
-    /// The longest time for which the thread was held up: a round, or what a sleep took longer than it was to.
+    /// Longest delay of the thread: a round, or the excess of a sleep over its intended length.
     pub delay_max: Duration,
-    /// Lengths of the busy rounds in nanoseconds.
+    /// Durations of busy rounds in nanoseconds.
     pub round_times: Histogram,
     /// Frames taken from an RX ring that was not empty.
     pub batches: Histogram,

@@ -3,7 +3,7 @@
 use weir_config::daemon::{DaemonConfig, Mirror, MIRRORS_MAX};
 use weir_core::{PortId, PortSet, Priority, VlanId, VlanSet};
 
-/// All mirrors, and where any of them looks.
+/// All mirrors, and which frames they copy.
 #[derive(Debug, Default)]
 pub struct Mirrors {
     names: Vec<String>,
@@ -26,7 +26,7 @@ pub(in crate::dataplane) struct Copying {
 }
 
 impl Mirrors {
-    /// Those of `config`.
+    /// Builds the mirrors of `config`.
     pub fn new(config: &DaemonConfig) -> Self {
         let copying = |mirror: &Mirror| Copying {
             output: mirror.output,
@@ -87,7 +87,7 @@ impl Mirrors {
         self.all.get(place).copied()
     }
 
-    /// Returns the place in `self` of the mirror with the name of the one at `place` of `other`.
+    /// Returns the position in `self` of the mirror with the same name as the one at `place` of `other`.
     pub(in crate::dataplane) fn same_as(&self, other: &Self, place: usize) -> Option<usize> {
         let name = other.names.get(place)?;
         self.names.iter().position(|known| known == name)

@@ -1,11 +1,9 @@
-//! Series: readings of queues, pauses and drops at intervals of down to a millisecond, for records and
-//! exports.
+//! Series: readings of queues, pauses and drops at intervals down to a millisecond, for records and exports.
 //!
-//! The dataplane thread takes a reading when one is due: no request and no answer for each, and the
-//! times are its own. All memory is allocated before the first reading. A [`Series`] is shared by that
-//! thread and one reader, who [takes](Series::take) readings and [gives](Series::recycle) them back. A
-//! reading for which there is no room is counted, as is one whose time the thread has missed. Readings
-//! are totals since the start, so that sums over a series stay right without it.
+//! The dataplane thread takes a reading when one is due, without a request and with its own time. All memory is allocated
+//! before the first reading. A [`Series`] is shared by that thread and one reader, which [takes](Series::take) readings and
+//! [returns](Series::recycle) them. Readings without room, and readings whose time the thread missed, are counted as lost.
+//! Readings are totals since the start, so sums over a series stay correct without the lost ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,21 +14,21 @@ use weir_core::switch::PauseGauges;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Bytes, Duration, Instant, PortId, Priority, Switch};
 
-/// Series at a time.
+/// Maximum number of concurrent series.
 pub const SERIES_MAX: usize = 4;
 /// The shortest interval.
 pub const INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// The longest one.
 pub const INTERVAL_MAX: Duration = Duration::from_secs(1);
 
-/// Memory of one series that is not exceeded: a switch has at most 256 ports.
+/// Maximum memory of one series in bytes. A switch has at most 256 ports.
 const MEMORY_MAX: usize = 16 << 20;
 const READINGS: std::ops::RangeInclusive<usize> = 16..=1_024;
 
 /// The switch at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// When.
+    /// Time of the reading.
     pub at: Instant,
     /// By port.
     pub ports: Vec<PortReading>,
@@ -48,18 +46,18 @@ pub struct PortReading {
 /// One (port, priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueReading {
-    /// Charged to the ingress buffer.
+    /// Bytes charged to the ingress buffer.
     pub ingress: Bytes,
-    /// Waiting to leave by the port.
+    /// Bytes waiting for the port as egress.
     pub egress: Bytes,
-    /// Pauses by the neighbour.
+    /// Pauses received from the neighbour.
     pub received: PauseGauges,
-    /// Pauses of the neighbour.
+    /// Pauses sent to the neighbour.
     pub sent: PauseGauges,
 }
 
 impl Reading {
-    /// Reads `switch`. O(ports), and allocates nothing if there is room.
+    /// Reads `switch`. O(ports), without allocation if there is room.
     fn fill(&mut self, now: Instant, switch: &Switch) {
         self.at = now;
         for (index, reading) in self.ports.iter_mut().enumerate() {
@@ -85,7 +83,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series for a switch with `port_count` ports; the interval is cut to what is possible.
+    /// Creates a series for a switch with `port_count` ports; `interval` is clipped to the permitted range.
     pub fn new(interval: Duration, port_count: usize) -> Self {
         let bytes = port_count.max(1) * size_of::<PortReading>();
         let count = (MEMORY_MAX / bytes).clamp(*READINGS.start(), *READINGS.end());
@@ -95,7 +93,7 @@ impl Series {
                 at: Instant::ZERO,
                 ports: vec![PortReading::default(); port_count],
             };
-            // As many as there is room for.
+            // The queue has room for exactly this many.
             let _ = free.push(Box::new(reading));
         }
         Self {
@@ -111,7 +109,7 @@ impl Series {
         self.interval
     }
 
-    /// Has `fill` take one more reading; without room for it, it is lost.
+    /// Has `fill` take a reading; without room it is lost.
     #[inline]
     pub fn add(&self, fill: impl FnOnce(&mut Reading)) {
         let Some(mut reading) = self.free.pop() else {
@@ -119,11 +117,11 @@ impl Series {
             return;
         };
         fill(&mut reading);
-        // There are as many places as readings.
+        // The queue has as many places as there are readings.
         let _ = self.filled.push(reading);
     }
 
-    /// The oldest reading that waits.
+    /// Takes the oldest waiting reading.
     pub fn take(&self) -> Option<Box<Reading>> {
         self.filled.pop()
     }
@@ -133,7 +131,7 @@ impl Series {
         let _ = self.free.push(reading);
     }
 
-    /// Readings that were due and are missing.
+    /// Returns the number of readings that were due but lost.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -158,7 +156,7 @@ struct Reader {
 }
 
 impl Readers {
-    /// Begins a series at a place, or ends the one there.
+    /// Begins a series in a slot, or ends the one there.
     pub(in crate::dataplane) fn set(
         &mut self,
         now: Instant,
@@ -171,7 +169,7 @@ impl Readers {
         self.settle();
     }
 
-    /// When the next reading is due.
+    /// Returns the time of the next reading.
     pub(in crate::dataplane) fn next(&self) -> Option<Instant> {
         self.next
     }
@@ -205,12 +203,12 @@ impl Readers {
     }
 }
 
-/// Places of series, taken by those who want one.
+/// Allocation of series slots.
 #[derive(Debug, Default)]
 pub struct SeriesPlaces(Mutex<[bool; SERIES_MAX]>);
 
 impl SeriesPlaces {
-    /// Takes a place; `None` when all are taken.
+    /// Takes a slot; `None` when all are taken.
     pub fn take(&self) -> Option<usize> {
         let mut places = self.lock();
         let place = places.iter().position(|taken| !taken)?;
@@ -218,7 +216,7 @@ impl SeriesPlaces {
         Some(place)
     }
 
-    /// Gives a place back, after the series there has ended.
+    /// Frees a slot after its series has ended.
     pub fn give_back(&self, place: usize) {
         if let Some(taken) = self.lock().get_mut(place) {
             *taken = false;

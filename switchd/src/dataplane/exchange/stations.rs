@@ -6,15 +6,15 @@ use std::net::IpAddr;
 use weir_config::daemon::DaemonConfig;
 use weir_core::MacAddress;
 
-/// MAC addresses by network address: as many as the configuration has, which is bounded. A look-up
-/// is O(1) and allocates nothing; senders of frames do not know the hash function's key.
+/// MAC addresses by network address: as many as the configuration has, which is bounded. A look-up is O(1) and allocates
+/// nothing; the hash function's key is unknown to senders of frames.
 #[derive(Debug, Default)]
 pub struct Stations {
     macs: HashMap<IpAddr, MacAddress>,
 }
 
 impl Stations {
-    /// Those that requests are sent to: none without `multicast.suppress`.
+    /// Builds the stations that requests are sent to; none without `multicast.suppress`.
     pub fn new(config: &DaemonConfig) -> Self {
         let stations = config.stations.iter();
         let used = stations.filter(|_| config.multicast.suppress);

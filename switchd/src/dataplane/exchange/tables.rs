@@ -1,26 +1,26 @@
-//! Routes, recent flows and the loop's accounts in a [`Snapshot`](super::messages::Snapshot), on
-//! request: they are larger than the contents of every sample.
+//! Routes, recent flows and the loop's accounts in a [`Snapshot`](super::messages::Snapshot), on request, since they are too
+//! large for every sample.
 
 use weir_core::switch::{FlowRecord, PinEntry};
 use weir_core::{Frame, Instant, MacAddress, PortId, PortSet, Switch, VlanId, VlanTag};
 
-/// Routes that a snapshot has at most.
+/// Maximum number of routes in a snapshot.
 pub const ROUTES_MAX: usize = 4096;
-/// Buckets that the routes of a snapshot have together at most.
+/// Maximum total number of buckets of these routes.
 pub const BUCKETS_MAX: usize = 1 << 18;
-/// Flow pins that a snapshot has at most.
+/// Maximum number of flow pins in a snapshot.
 pub const PINS_MAX: usize = 4096;
-/// Recent flows that a snapshot has at most.
+/// Maximum number of recent flows in a snapshot.
 pub const FLOWS_MAX: usize = 16_384;
 
-/// Which tables a snapshot is to have.
+/// Tables requested for a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     /// Routes, their buckets, and flow pins.
     pub routes: bool,
     /// Recent flows.
     pub flows: bool,
-    /// The loop's books.
+    /// The loop's accounts.
     pub accounts: bool,
     /// VLAN settings of ports, and learnt addresses.
     pub vlans: bool,
@@ -33,14 +33,14 @@ pub struct Tables {
 pub struct Question {
     /// The port.
     pub port: PortId,
-    /// The frame; its handle means nothing.
+    /// The frame; its handle is unused.
     pub frame: Frame,
     /// Its outer C-tag.
     pub tag: Option<VlanTag>,
 }
 
 impl Tables {
-    /// None of them.
+    /// No tables.
     pub const NONE: Self = Self {
         routes: false,
         flows: false,
@@ -49,7 +49,7 @@ impl Tables {
         question: None,
     };
 
-    /// These and those, but of two questions only the first.
+    /// Returns the union; of two questions, only the first.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Tables {
         }
     }
 
-    /// True when every one of `wanted` is among these.
+    /// Returns true if every table of `wanted` is included.
     pub fn cover(self, wanted: Self) -> bool {
         (self.routes || !wanted.routes)
             && (self.flows || !wanted.flows)
@@ -76,7 +76,7 @@ impl Tables {
 pub struct RouteRow {
     /// The destination.
     pub destination: MacAddress,
-    /// Of frames of this VLAN alone.
+    /// VLAN to which the route is restricted.
     pub vlan: Option<VlanId>,
     /// Its group.
     pub members: PortSet,
@@ -84,27 +84,27 @@ pub struct RouteRow {
     pub first_bucket: usize,
     /// Number of buckets; zero for a single member.
     pub bucket_count: usize,
-    /// Flows that are pinned.
+    /// Number of pinned flows.
     pub pins: usize,
 }
 
 /// Static entries, buckets and pins.
 #[derive(Clone, Debug, Default)]
 pub struct RouteTables {
-    /// In the order of their VLANs and addresses, as many as there was room for.
+    /// By VLAN and address, as many as there was room for.
     pub rows: Vec<RouteRow>,
-    /// Buckets of all rows, one row's behind the other's: the member that each belongs to.
+    /// Members of the buckets of all rows, in the order of the rows.
     pub buckets: Vec<PortId>,
     /// As many as there was room for.
     pub pins: Vec<PinEntry>,
-    /// Routes in all.
+    /// Total number of routes.
     pub route_total: usize,
-    /// Pins in all.
+    /// Total number of pins.
     pub pin_total: usize,
 }
 
 impl RouteTables {
-    /// Makes room for [`ROUTES_MAX`] routes and what belongs to them.
+    /// Reserves room for [`ROUTES_MAX`] routes with their buckets and pins.
     pub fn make_room(&mut self) {
         self.clear();
         self.rows.reserve_exact(ROUTES_MAX);
@@ -112,7 +112,7 @@ impl RouteTables {
         self.pins.reserve_exact(PINS_MAX);
     }
 
-    /// Copies what there is room for: allocates nothing.
+    /// Copies as much as there is room for, without allocation.
     pub fn fill(&mut self, switch: &Switch) {
         self.clear();
         for route in switch.routes() {
@@ -138,14 +138,14 @@ impl RouteTables {
         self.pin_total = switch.pin_count();
     }
 
-    /// Forgets all rows and keeps the room.
+    /// Removes all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.rows.clear();
         self.buckets.clear();
         self.pins.clear();
     }
 
-    /// The member that each bucket of `row` belongs to.
+    /// Returns the member for each bucket of `row`.
     pub fn buckets_of(&self, row: &RouteRow) -> &[PortId] {
         self.buckets
             .get(row.first_bucket..row.first_bucket + row.bucket_count)
@@ -158,20 +158,20 @@ impl RouteTables {
 pub struct FlowTable {
     /// In no particular order, as many as there was room for.
     pub rows: Vec<FlowRecord>,
-    /// Recent flows in all.
+    /// Total number of recent flows.
     pub total: usize,
-    /// Recent flows that the monitor forgot since the start because heavier ones needed their place.
+    /// Flows that the monitor evicted for heavier ones since the start.
     pub evictions: u64,
 }
 
 impl FlowTable {
-    /// Makes room for [`FLOWS_MAX`] flows.
+    /// Reserves room for [`FLOWS_MAX`] flows.
     pub fn make_room(&mut self) {
         self.rows.clear();
         self.rows.reserve_exact(FLOWS_MAX);
     }
 
-    /// Copies what there is room for: allocates nothing.
+    /// Copies as much as there is room for, without allocation.
     pub fn fill(&mut self, now: Instant, switch: &Switch) {
         self.rows.clear();
         self.total = 0;

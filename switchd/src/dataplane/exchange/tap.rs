@@ -1,10 +1,9 @@
 //! Taps: copies of frames for captures and for sFlow, with their fates.
 //!
-//! A [`Tap`] is shared by the threads that see frames (the dataplane thread, and the LLDP agent)
-//! and the one that reads the copies. All memory is allocated before the first frame: a thread that
-//! sees a frame takes a free [`Record`], fills it and puts it into the ring, and never waits.
-//! Without a free record the frame is counted as lost to the capture; the switch does with it what
-//! it would have done anyway.
+//! A [`Tap`] is shared by the threads that see frames (the dataplane thread, and the LLDP agent) and the one that reads the
+//! copies. All memory is allocated before the first frame: a thread that sees a frame takes a free [`Record`], fills it and
+//! puts it into the ring, and never waits. Without a free record the frame is counted as lost to the capture; its treatment
+//! by the switch is the same.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -17,22 +16,22 @@ use crate::model::filter::Filter;
 use crate::model::headers::Headers;
 use crate::model::sight::{Direction, Sight, Verdict};
 
-/// Captures at a time. They have the first places of [`Taps`].
+/// Maximum number of concurrent captures. They use the first slots of [`Taps`].
 pub const TAPS_MAX: usize = 4;
-/// Place of the tap for sFlow's reports of dropped frames.
+/// Slot of the tap for sFlow's reports of dropped frames.
 pub const DROPS_PLACE: usize = TAPS_MAX;
-/// Place of the tap for sFlow's packet samples.
+/// Slot of the tap for sFlow's packet samples.
 pub const SAMPLES_PLACE: usize = TAPS_MAX + 1;
 const PLACES: usize = TAPS_MAX + 2;
 
 /// Recorded parts of a [`Sight`].
 #[derive(Debug)]
 pub struct Record {
-    /// When, on `CLOCK_MONOTONIC`.
+    /// Time on `CLOCK_MONOTONIC`.
     pub at: Instant,
     /// Port of the frame.
     pub port: PortId,
-    /// Which way.
+    /// Direction of the frame.
     pub direction: Direction,
     /// Fate of the frame.
     pub verdict: Verdict,
@@ -76,11 +75,11 @@ impl Record {
 pub struct TapFigures {
     /// Frames seen.
     pub seen: u64,
-    /// Frames that the filter let through.
+    /// Frames that the filter matched.
     pub matched: u64,
-    /// Frames among these that a rate limit kept back.
+    /// Matched frames that a rate limit suppressed.
     pub withheld: u64,
-    /// Frames among these that were chosen and found no free record.
+    /// Selected frames for which no record was free.
     pub lost: u64,
     /// Frames copied.
     pub copied: u64,
@@ -110,35 +109,35 @@ struct TapCounters {
 /// Frames that a tap takes.
 #[derive(Clone, Debug)]
 pub enum Choice {
-    /// Of the frames that `filter` matches, one in `sample`, from the first.
+    /// Copy one in `sample` of the frames that `filter` matches, beginning with the first.
     Matching {
         /// The filter.
         filter: Filter,
-        /// One in this many.
+        /// Sampling interval in frames.
         sample: u64,
     },
-    /// Of the frames that are received and admitted, one in `one_in` on average, at random. For one thread only.
+    /// Copy one in `one_in` received and admitted frames on average, at random. For one thread only.
     Sampled {
-        /// One in this many.
+        /// Mean sampling interval in frames.
         one_in: u32,
-        /// Randomness.
+        /// Seed of the random numbers.
         seed: u64,
     },
-    /// Frames that are dropped, no more than this many a second. As many may come at once. For one thread only.
+    /// Copy dropped frames, at most `per_second`, with bursts of the same size. For one thread only.
     Dropped {
-        /// The limit.
+        /// Rate limit and burst size, in frames.
         per_second: u32,
     },
 }
 
-/// What has become of a frame, as far as a tap's choice depends on it.
+/// Fate of a frame, as far as a tap's choice depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was received and is buffered.
+    /// Received and buffered.
     Admitted,
-    /// It was dropped.
+    /// Dropped.
     Dropped,
-    /// It was read, or sent.
+    /// Consumed by the switch, or sent.
     Other,
 }
 
@@ -155,15 +154,15 @@ impl From<Verdict> for Fate {
 /// Selection of frames by a tap.
 #[derive(Clone, Debug)]
 pub struct TapPlan {
-    /// At which ports.
+    /// Ports.
     pub ports: PortSet,
-    /// Which frames.
+    /// Frames.
     pub choice: Choice,
     /// Maximum number of frames.
     pub count: u64,
-    /// Bytes taken of a frame.
+    /// Bytes copied of each frame.
     pub snap_bytes: usize,
-    /// Frames that may wait to be written down.
+    /// Maximum number of frames waiting for the reader.
     pub ring_frames: usize,
 }
 
@@ -177,7 +176,7 @@ pub struct Tap {
     matched: AtomicU64,
     copied: AtomicU64,
     over: AtomicBool,
-    /// Frames before the next sample.
+    /// Frames to skip before the next sample.
     skip: AtomicU64,
     random: AtomicU64,
     /// Time in nanoseconds until which the frames copied so far use up the rate limit.
@@ -185,7 +184,7 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// A tap for a switch with `port_count` ports. Allocates all that it will ever need: about
+    /// Creates a tap for a switch with `port_count` ports. Allocates all of its memory: about
     /// `ring_frames` × (`snap_bytes` + 136) bytes.
     pub fn new(plan: TapPlan, port_count: usize) -> Self {
         let ring_frames = plan.ring_frames.max(1);
@@ -202,7 +201,7 @@ impl Tap {
                 kept: 0,
                 bytes: vec![0; plan.snap_bytes].into_boxed_slice(),
             };
-            // As many as there is room for.
+            // The queue has room for exactly this many.
             let _ = free.push(Box::new(record));
         }
         let tap = Self {
@@ -218,7 +217,7 @@ impl Tap {
             plan,
         };
         if let Choice::Sampled { one_in, seed } = tap.plan.choice {
-            // Zero is the one state that xorshift does not leave.
+            // xorshift never leaves the state zero.
             tap.random.store(seed | 1, Ordering::Relaxed);
             tap.draw(one_in);
         }
@@ -230,7 +229,7 @@ impl Tap {
         &self.plan
     }
 
-    /// Returns true if a frame with this fate is to be [offered](Self::offer). Decides what needs nothing but that.
+    /// Returns true if a frame with this fate is to be [offered](Self::offer), judging by port and fate alone.
     fn wants(&self, port: PortId, fate: Fate) -> bool {
         match self.plan.choice {
             Choice::Matching { .. } => true,
@@ -267,7 +266,7 @@ impl Tap {
         self.skip.store((random >> 16) % choices, Ordering::Relaxed);
     }
 
-    /// Takes one from the rate limit; false when it is used up.
+    /// Takes one frame from the rate limit; returns false when it is used up.
     fn takes_one(&self, at: Instant, per_second: u32) -> bool {
         let (now, step) = (
             at.as_nanos(),
@@ -282,7 +281,7 @@ impl Tap {
         is_within
     }
 
-    /// True if this frame is to be copied.
+    /// Returns true if this frame is to be copied.
     fn chooses(&self, sight: &Sight<'_>, headers: &Headers, counters: &TapCounters) -> bool {
         match &self.plan.choice {
             Choice::Matching { filter, sample } => {
@@ -310,7 +309,7 @@ impl Tap {
         }
     }
 
-    /// Copies a frame if it is among those that are wanted. Never waits and allocates nothing.
+    /// Copies a frame if it is selected. Never waits and allocates nothing.
     pub fn offer(&self, sight: &Sight<'_>, headers: &Headers) {
         if !self.plan.ports.contains(sight.port) || self.is_over() {
             return;
@@ -335,11 +334,11 @@ impl Tap {
         }
         counters.copied.fetch_add(1, Ordering::Relaxed);
         record.fill(sight);
-        // There are as many places as records.
+        // The queue has as many places as there are records.
         let _ = self.filled.push(record);
     }
 
-    /// The oldest frame that waits to be written down.
+    /// Takes the oldest waiting frame.
     pub fn take(&self) -> Option<Box<Record>> {
         self.filled.pop()
     }
@@ -349,17 +348,17 @@ impl Tap {
         let _ = self.free.push(record);
     }
 
-    /// Nothing more is copied from now on.
+    /// Stops copying.
     pub fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
 
-    /// True when nothing more is copied.
+    /// Returns true once copying has stopped.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Frames copied, at all ports.
+    /// Returns the number of frames copied at all ports.
     pub fn copied(&self) -> u64 {
         self.copied.load(Ordering::Acquire).min(self.plan.count)
     }
@@ -383,7 +382,7 @@ impl Tap {
     }
 }
 
-/// The taps of one who sees frames.
+/// The taps of a thread that sees frames.
 #[derive(Debug, Default)]
 pub struct Taps {
     is_on: bool,
@@ -391,7 +390,7 @@ pub struct Taps {
     taps: [Option<Arc<Tap>>; PLACES],
 }
 
-/// Taps that a frame is to be offered to, by place.
+/// Taps that want a frame, by slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanting([bool; PLACES]);
 
@@ -410,7 +409,7 @@ impl Taps {
         self.is_on
     }
 
-    /// Puts a tap at a place, or takes it away from there.
+    /// Sets or clears the tap of a slot.
     pub fn set(&mut self, place: usize, tap: Option<Arc<Tap>>) {
         if let Some(slot) = self.taps.get_mut(place) {
             *slot = tap;
@@ -425,7 +424,7 @@ impl Taps {
         self.sees_passing
     }
 
-    /// Returns the taps that a frame with this fate is to be offered to. To be called once for each frame.
+    /// Returns the taps that a frame with this fate is to be offered to. Call it once for each frame.
     pub fn wanting(&self, port: PortId, fate: Fate) -> Wanting {
         Wanting(std::array::from_fn(|place| {
             self.taps[place]
@@ -556,13 +555,13 @@ mod tests {
     #[test]
     fn every_drop_is_copied_up_to_the_limit_and_the_rest_is_counted() {
         let taps = sflow_tap(Choice::Dropped { per_second: 10 }, 64);
-        // As many as the limit come at once, and one more.
+        // A burst of the limit, and one frame more.
         for _ in 0..11 {
             show(&taps, 5, DROPPED);
         }
         let seen = figures(&taps);
         assert_eq!((seen.seen, seen.copied, seen.withheld), (11, 10, 1));
-        // From then on one each 100 ms.
+        // Then one each 100 ms.
         for millis in (100..1_000).step_by(50) {
             show(&taps, 5 + millis * 1_000_000, DROPPED);
         }
@@ -610,7 +609,7 @@ mod tests {
                 distances.push(number - last);
                 last = number;
             }
-            // What is dropped is not sampled.
+            // Dropped frames are not sampled.
             show(&taps, number, DROPPED);
         }
         let seen = figures(&taps);

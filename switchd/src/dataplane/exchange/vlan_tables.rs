@@ -3,28 +3,28 @@
 use weir_core::switch::{LearntEntry, VlanTraffic, BLOCKED_VLANS_MAX};
 use weir_core::{Instant, PortId, Switch, VlanId, VlanPort, VlanSet};
 
-/// Learnt addresses that a snapshot has at most.
+/// Maximum number of learned addresses in a snapshot.
 pub const LEARNT_MAX: usize = 4096;
 
-/// Counters by VLAN, and on request ([`Tables::vlans`](super::tables::Tables)) the ports' treatment
-/// of tags and the learnt addresses.
+/// Counters by VLAN, and on request ([`Tables::vlans`](super::tables::Tables)) the ports' treatment of tags and the learned
+/// addresses.
 #[derive(Clone, Debug, Default)]
 pub struct VlanTables {
-    /// As [`Switch::vlan_traffic`] has it: empty where tags mean nothing.
+    /// As in [`Switch::vlan_traffic`]; empty if the switch ignores tags.
     pub traffic: Vec<VlanTraffic>,
-    /// By port; empty where tags mean nothing.
+    /// By port; empty if the switch ignores tags.
     pub ports: Vec<VlanPort>,
-    /// As many as there was room for.
+    /// Learned addresses, as many as there was room for.
     pub learnt: Vec<LearntEntry>,
-    /// There was no room for more.
+    /// True if there was no room for more.
     pub learnt_left_out: bool,
 }
 
-/// VLANs in which a port floods and learns nothing because of a loop. Has its own memory, since it
-/// is filled where nothing is allocated.
+/// VLANs in which a port neither floods nor learns because of a loop. Has its own memory, because nothing may be allocated
+/// while it is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockedIn {
-    /// In all VLANs, or in a switch to which tags mean nothing.
+    /// In all VLANs, or in a switch that ignores tags.
     pub is_whole: bool,
     vlans: [Option<VlanId>; BLOCKED_VLANS_MAX],
 }
@@ -41,19 +41,19 @@ impl BlockedIn {
         blocked
     }
 
-    /// True while it is so anywhere.
+    /// Returns true if the port is blocked in any VLAN.
     pub fn is_any(&self) -> bool {
         self.is_whole || self.vlans.iter().any(Option::is_some)
     }
 
-    /// In these VLANs alone.
+    /// Returns the VLANs, if the port is blocked in some only.
     pub fn vlans(&self) -> VlanSet {
         self.vlans.iter().flatten().copied().collect()
     }
 }
 
 impl VlanTables {
-    /// Makes room for the requested tables.
+    /// Reserves room for the requested tables.
     pub fn make_room(&mut self, port_count: usize) {
         self.ports.clear();
         self.ports.reserve_exact(port_count);
@@ -68,7 +68,7 @@ impl VlanTables {
         self.traffic.extend_from_slice(switch.vlan_traffic());
     }
 
-    /// Copies as much as there is room for: allocates nothing.
+    /// Copies as much as there is room for, without allocation.
     pub(in crate::dataplane) fn fill(&mut self, now: Instant, switch: &Switch) {
         self.ports.clear();
         let room = self.ports.capacity();

@@ -17,11 +17,11 @@ pub(in crate::dataplane) struct Device {
     /// The port's address: the configured one, or the device's own.
     pub(in crate::dataplane) address: MacAddress,
     pub(in crate::dataplane) driver: &'static Driver,
-    /// Native mode is of no use at devices of its kind.
+    /// True if native mode is useless for this kind of device.
     pub(in crate::dataplane) generic_only: bool,
-    /// It is no hardware: a kernel at its other end leaves checksums to it.
+    /// True if it is no hardware, so that the kernel at its peer may leave checksums unfinished.
     pub(in crate::dataplane) is_virtual: bool,
-    /// It had a link before any change to it.
+    /// True if it had a link before any change to it.
     pub(in crate::dataplane) had_link: bool,
 }
 
@@ -30,10 +30,9 @@ pub(in crate::dataplane) struct Device {
 pub(in crate::dataplane) enum Lack {
     /// The switch does not start, unless the port is configured to wait for its device.
     Refuses,
-    /// The port waits, and the others forward.
+    /// The port waits while the others forward.
     Waits,
-    /// Like [`Waits`](Self::Waits), but a restart must not take a port from the switch that now
-    /// forwards by it.
+    /// Like [`Waits`](Self::Waits), but a restart must not take a port away from the running switch.
     WaitsUnlessUsed,
 }
 
@@ -42,8 +41,7 @@ pub(in crate::dataplane) enum Lack {
 ///
 /// # Errors
 ///
-/// When another one is missing, cannot be a port, or would not carry the longest frames of the
-/// configuration.
+/// When a required device is missing, cannot be a port, or would not carry the longest configured frames.
 pub(in crate::dataplane) fn find(
     config: &DaemonConfig,
     lack: Lack,
@@ -71,7 +69,7 @@ fn has_program(device: &str) -> bool {
 ///
 /// # Errors
 ///
-/// As [`find`].
+/// See [`find`].
 pub(in crate::dataplane) fn find_one(
     config: &DaemonConfig,
     port: &Port,
@@ -130,7 +128,7 @@ pub(in crate::dataplane) fn find_one(
     Ok(found)
 }
 
-/// Returns the kernel's answer about a device; `None` when it has gone meanwhile.
+/// Returns the kernel's answer about a device; `None` if it is gone.
 fn state(index: u32) -> std::io::Result<Option<(link::Device, Nature)>> {
     let Some(state) = link::find(index)? else {
         return Ok(None);
@@ -139,7 +137,7 @@ fn state(index: u32) -> std::io::Result<Option<(link::Device, Nature)>> {
     Ok(Some((state, nature)))
 }
 
-/// Returns true when native mode is of no use at devices of this kind.
+/// Returns true when native mode is useless for this kind of device.
 fn check_kind(config: &DaemonConfig, port: &Port, nature: &Nature) -> Result<bool, DataplaneError> {
     let mode = config.dataplane.xdp_mode;
     match nature.known().fit(mode, config.has_lossless()) {

@@ -1,10 +1,8 @@
-//! Frames of several buffers, on devices that fill those only if `lro` was on as they were brought
-//! up.
+//! Frames of several buffers, on devices that support them only if `lro` was on when they were brought up.
 //!
-//! Attaching a program switches `lro` off, and nothing switches it on again. A device that is reset
-//! after that, by a change of its MTU for one, loses every long frame. So `lro` has to be on when a
-//! program is attached, and the device is brought up with it when the program is gone: it may have
-//! been reset meanwhile.
+//! Attaching a program switches `lro` off, and nothing switches it on again. A device that is reset afterwards, for example
+//! by an MTU change, loses every long frame. Therefore `lro` must be on when a program is attached, and the device is
+//! brought up with it once the program is gone, since it may have been reset in between.
 
 use nix::net::if_::if_nametoindex;
 use weir_config::daemon::{DataplaneConfig, Offloads, Port};
@@ -14,7 +12,7 @@ use super::devices::Device;
 use super::ethtool;
 use crate::dataplane::DataplaneError;
 
-/// `lro` of a device, to be switched on once its program is gone.
+/// Restores `lro` of a device once its program is gone.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Lro {
     device: String,
@@ -23,7 +21,7 @@ pub(in crate::dataplane) struct Lro {
 }
 
 impl Lro {
-    /// Switches it on. The device may be gone, and another may have its name.
+    /// Switches `lro` on. The device may be gone and its name reused.
     pub(in crate::dataplane) fn put_back(&self) {
         let device = self.device.as_str();
         if if_nametoindex(device) != Ok(self.index) {
@@ -40,12 +38,12 @@ fn bring_up_with_lro(device: &str, feature: u32) -> std::io::Result<()> {
     ethtool::bring_up_again(device)
 }
 
-/// To be called before a program is attached: returns the setting to restore, for a device to which
-/// this matters. A program that `is_attached` has switched `lro` off itself.
+/// Call this before attaching a program. Returns the setting to restore, if the device needs it. If a program `is_attached`,
+/// attaching it has switched `lro` off.
 ///
 /// # Errors
 ///
-/// When `lro` is off and may not be or cannot be switched on: long frames would be lost.
+/// When `lro` is off and must not or cannot be switched on, so that long frames would be lost.
 pub(in crate::dataplane) fn check(
     config: &DataplaneConfig,
     port: &Port,

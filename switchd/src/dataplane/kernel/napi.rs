@@ -1,4 +1,4 @@
-//! Devices that look for frames again by themselves for a while, before they ask for interrupts.
+//! Devices that keep polling for frames for a while before they enable interrupts.
 
 use std::io;
 
@@ -9,12 +9,11 @@ use weir_netlink::napi::{self, Deferral, Napi};
 
 use super::devices::Device;
 
-/// With preferred busy polling, the threads should poll: the device waits for longer than they
-/// sleep.
+/// Interval with preferred busy polling: longer than the threads sleep, so that they do the polling.
 const WITH_BUSY_POLL: Duration = Duration::from_micros(200);
-/// Consecutive checks in vain.
+/// Number of consecutive empty polls.
 const LOOKS: u32 = 2;
-/// Added to the interval to mark it as ours: a killed switch leaves its interval behind.
+/// Added to the interval to mark it as Weir's: a killed switch leaves its interval behind.
 const OURS_NANOS: u64 = 57;
 const MICROSECOND_NANOS: u64 = 1_000;
 
@@ -58,7 +57,7 @@ impl Deferred {
         Some(deferred)
     }
 
-    /// The device may be gone, or have been down, which resets the setting.
+    /// Restores the setting. The device may be gone, or was down, which resets it.
     pub(in crate::dataplane) fn put_back(&self) {
         for napi in &self.before {
             let before = match is_ours(napi.deferral) {
@@ -67,7 +66,7 @@ impl Deferred {
             };
             if let Err(error) = napi::set(napi.id, before) {
                 let device = &self.device;
-                tracing::debug!(device, %error, "a NAPI stays as it is, or went with its device");
+                tracing::debug!(device, %error, "a NAPI keeps its settings, or disappeared with its device");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Offloads of a NIC that change frames before the switch has them.
+//! NIC offloads that change frames before they reach the switch.
 
 use weir_config::daemon::{Offloads, Port};
 use weir_config::drivers::{self, Harmful, HARMFUL};
@@ -9,13 +9,12 @@ use super::devices::Device;
 use super::ethtool;
 use crate::dataplane::DataplaneError;
 
-/// Features that were switched off; they are switched on again on drop.
+/// Features that were switched off; dropping this switches them on again.
 #[derive(Debug)]
 pub(in crate::dataplane) struct SwitchedOff {
     device: String,
     features: Vec<u32>,
-    /// Numbers of the segmentation features, valid for as long as the device is there. Empty before
-    /// they are read.
+    /// Numbers of the segmentation features, valid as long as the device exists. Empty until they are read.
     segmentation: Vec<u32>,
 }
 
@@ -41,7 +40,7 @@ impl SwitchedOff {
         }
     }
 
-    /// Returns true if the device offers TCP segmentation. If it `may`, switches that off first.
+    /// Returns true if the device offers TCP segmentation. If `may` is set, switches it off first.
     pub(in crate::dataplane) fn segments(&mut self, may: bool) -> bool {
         let is_on = |device: &str, number| ethtool::has_feature(device, number) == Some(true);
         let mut is_left = false;
@@ -72,12 +71,12 @@ impl SwitchedOff {
     }
 }
 
-/// Applies `wanted` to the active features of every device that receives frames for the port: at a
-/// bond, these are its ports.
+/// Applies `wanted` to the active features of every device that receives frames for the port; for a bond, these are its
+/// member devices.
 ///
 /// # Errors
 ///
-/// When one is on and may not be or cannot be switched off. What was switched off is on again then.
+/// When a feature is on and must not or cannot be switched off. Features already switched off are restored.
 pub(in crate::dataplane) fn see_to_all(
     wanted: Offloads,
     port: &Port,
@@ -88,7 +87,7 @@ pub(in crate::dataplane) fn see_to_all(
         source,
     };
     let Some(link) = link::find(device.index).map_err(system)? else {
-        // It has gone meanwhile.
+        // The device is gone.
         return Ok(Vec::new());
     };
     let receivers = nature::receivers(device.index, &link).map_err(system)?;

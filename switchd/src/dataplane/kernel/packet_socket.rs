@@ -1,5 +1,5 @@
-//! Packet sockets (packet(7)), the slow path past the switch: for LLDP, which the XDP program hands to the kernel and
-//! the kernel hands here, and for pauses while there is no switch.
+//! Packet sockets (packet(7)), the slow path around the switch: for LLDP, which the XDP program passes to the kernel, and
+//! for pauses while no switch runs.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -9,8 +9,8 @@ use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, Soc
 use weir_core::wire::ethernet::{ETHERTYPE_MAC_CONTROL, NEAREST_BRIDGE_ADDRESS};
 use weir_core::wire::lldp::ETHERTYPE_LLDP;
 
-/// Size of one socket's buffer, as the kernel counts memory: some dozens of frames. Further frames
-/// are dropped and counted.
+/// Receive buffer of one socket in bytes, as the kernel accounts memory: some dozens of frames. Further frames are dropped
+/// and counted.
 const RECEIVE_BUFFER: usize = 64 * 1024;
 
 /// Opens a socket that sends and receives LLDP frames, Ethernet headers included, on one device.
@@ -18,7 +18,7 @@ const RECEIVE_BUFFER: usize = 64 * 1024;
 ///
 /// # Errors
 ///
-/// What the kernel says; it takes CAP_NET_RAW.
+/// The kernel's error; CAP_NET_RAW is required.
 pub(in crate::dataplane) fn open(ifindex: u32) -> io::Result<OwnedFd> {
     let socket = unbound()?;
     setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
@@ -36,7 +36,7 @@ pub(in crate::dataplane) fn open(ifindex: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens a socket that sends whole frames by one device, and receives none.
+/// Opens a socket that sends whole frames on one device and receives none.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn open_for_sending(ifindex: u32) -> io::Result<OwnedFd> {
 /// The kernel's error: ENODEV without such a device; CAP_NET_RAW is required.
 pub fn open_for_counting(ifindex: u32) -> io::Result<OwnedFd> {
     let socket = unbound()?;
-    // They are not read: the kernel also counts those without room. It raises this to its minimum.
+    // Frames are not read: the kernel also counts those without room, and raises this to its minimum.
     setsockopt(&socket, sockopt::RcvBuf, &0)?;
     let on: libc::c_int = 1;
     set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &on)?;
@@ -97,14 +97,14 @@ fn count_data_only(socket: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns frames that found the receive buffer full since the last read of the statistics; zero
-/// for another kind of socket.
+/// Returns the number of frames that found the receive buffer full since the last read of the statistics; zero for another
+/// kind of socket.
 pub fn take_lost(socket: RawFd) -> u64 {
     take_statistics(socket).map_or(0, |statistics| u64::from(statistics.tp_drops))
 }
 
-/// Returns frames that came since the last read of the statistics, with or without room for them;
-/// zero for another kind of socket.
+/// Returns the number of frames received since the last read of the statistics, with or without room; zero for another kind
+/// of socket.
 pub fn take_count(socket: RawFd) -> u64 {
     take_statistics(socket).map_or(0, |statistics| u64::from(statistics.tp_packets))
 }
@@ -128,7 +128,7 @@ fn take_statistics(socket: RawFd) -> Option<libc::tpacket_stats> {
     (result == 0).then_some(statistics)
 }
 
-/// Uses protocol zero until it is bound, so that no other device's frame gets in.
+/// Opens a socket with protocol zero, so that no other device's frame arrives before it is bound.
 fn unbound() -> io::Result<OwnedFd> {
     Ok(socket(
         AddressFamily::Packet,

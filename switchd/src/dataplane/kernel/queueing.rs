@@ -1,30 +1,29 @@
-//! Devices that have no room for a frame.
+//! Devices without room for a frame.
 //!
-//! A veth hands frames to its other end by a ring of 256 entries. Where that is full, it drops the
-//! frame, unless it has a queueing discipline: then it reports that it is full, and the frame stays
-//! in the TX ring. Frames of AF_XDP never enter that discipline; it only has to exist. So a port
-//! gets one for as long as it has the device.
+//! A veth passes frames to its peer through a ring of 256 entries. When the ring is full, it drops the frame unless it has a
+//! queueing discipline; with one it reports that it is full, and the frame stays in the TX ring. AF_XDP frames never enter
+//! that discipline; it only has to exist. A port therefore gets one for as long as it has the device.
 
 use weir_netlink::queueing;
 
 use super::devices::Device;
 
-/// Kind of our queueing discipline.
+/// Kind of Weir's queueing discipline.
 const FIFO: &str = "pfifo";
-/// Handle that marks a queueing discipline as ours: "WE".
+/// Handle that marks a queueing discipline as Weir's: "WE".
 const OURS: u32 = 0x5745;
-/// Before, a device could stay full for ever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq getting stuck").
+/// On earlier kernels a device could stay full forever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq
+/// getting stuck").
 const SINCE: (u32, u32) = (6, 18);
 
-/// Our queueing discipline at the root of a device.
+/// Weir's queueing discipline at the root of a device.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Queueing {
     index: u32,
 }
 
 impl Queueing {
-    /// Installs one on a device that needs it and has none. One left by a killed switch is ours
-    /// again.
+    /// Installs one on a device that needs it and has none. Adopts one left by a killed switch.
     pub(in crate::dataplane) fn see_to(name: &str, device: &Device) -> Option<Self> {
         if !device.driver.needs_queueing || !kernel_says() {
             return None;
@@ -37,22 +36,21 @@ impl Queueing {
         match seen_to {
             Ok(is_ours) => is_ours.then_some(Self { index }),
             Err(error) => {
-                tracing::warn!(device = name, %error, "no queueing discipline: a frame that the other end of this veth has no room for is dropped, of a lossless class too; add one: tc qdisc add dev {name} root pfifo");
+                tracing::warn!(device = name, %error, "no queueing discipline: if the other end of this veth has no room, frames are dropped, even lossless ones; add one: tc qdisc add dev {name} root pfifo");
                 None
             }
         }
     }
 
-    /// The device may be gone.
+    /// Removes it. The device may be gone.
     pub(in crate::dataplane) fn put_back(&self) {
         if let Err(error) = queueing::remove(self.index, OURS) {
-            tracing::debug!(%error, "the queueing discipline of a device stays, or went with it");
+            tracing::debug!(%error, "a device's queueing discipline remains, or disappeared with it");
         }
     }
 }
 
-/// Returns true if the device keeps frames for which it has no room, under any queueing discipline,
-/// instead of dropping them.
+/// Returns true if the device, with any queueing discipline, reports that it is full instead of dropping frames.
 pub(in crate::dataplane) fn says_when_full(device: &Device) -> bool {
     let has_queueing = || queueing::root(device.index).is_ok_and(|root| root.is_some());
     !device.driver.needs_queueing || kernel_says() && has_queueing()

@@ -1,4 +1,4 @@
-//! Why the kernel refuses an AF_XDP socket, and what helps.
+//! Reasons for which the kernel refuses an AF_XDP socket, and remedies.
 
 use nix::errno::Errno;
 use weir_config::daemon::ZeroCopy;
@@ -25,7 +25,7 @@ pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String
                 "queue {queue} is not in use (`ethtool -l {device}`), or driver {driver} refuses zero-copy, which needs {needs}a chunk that holds the device's MTU; {on_with_copying}"
             )
         }
-        // Kernels without such frames refuse the flag that asks for them, as any flag that they do not know.
+        // Kernels without such frames refuse the flag like any unknown flag.
         Some(Errno::EINVAL) if options.has_long_frames && kernel_is_before(LONG_FRAMES.since) => {
             lower_mtu()
         }

@@ -1,10 +1,10 @@
-//! Configuration into the XDP program's terms.
+//! Translates the configuration into settings of the XDP program.
 
 use weir_config::daemon::{Fallback, Port, Trust};
 use weir_core::PortId;
 use weir_ebpf::{Lldp, PortSettings};
 
-/// The program's settings of the port with this number; see [`PortSettings::cut_length`].
+/// Returns the program's settings for port `number`; see [`PortSettings::cut_length`].
 pub(in crate::dataplane) fn program(port: &Port, number: PortId, cut_length: u16) -> PortSettings {
     PortSettings {
         default_priority: port.default_priority.get(),

@@ -36,22 +36,22 @@ pub(in crate::dataplane) struct XdpSocket {
     fill_size: usize,
     /// Entries of the TX ring and of the completion ring.
     tx_size: u32,
-    /// Chunks lent to the kernel: in the fill ring, or on their way to the RX ring.
+    /// Chunks lent to the kernel: in the fill ring, or not yet in the RX ring.
     lent: usize,
     scratch: [FrameDesc; BATCH],
-    /// Frames of the next flush.
+    /// Frames to send at the next flush.
     outgoing: [FrameDesc; BATCH],
     outgoing_count: usize,
-    /// The TX ring may contain frames of which the kernel is not notified.
+    /// True if the TX ring may hold frames that the kernel was not notified of.
     kick_due: bool,
-    /// The kernel needs a wakeup after the fill ring was refilled.
+    /// True if the kernel needs a wakeup after a refill of the fill ring.
     fill_kick_due: bool,
-    /// The receiver polls the device.
+    /// True if the receiver polls the device.
     polls: bool,
     device_drops: u64,
-    /// Where slots are kept for frames with a credit.
+    /// Slots reserved for frames with a credit.
     slots: Option<Ledger<SlotWords>>,
-    /// Count of the empty fill ring before it was first filled: no loss. `None` until it is filled.
+    /// Kernel's count of an empty fill ring before it was first filled; not a loss. `None` until it is filled.
     empty_before: Option<u64>,
 }
 
@@ -59,18 +59,17 @@ pub(in crate::dataplane) struct XdpSocket {
 pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) device: &'a str,
     pub(in crate::dataplane) driver: &'a str,
-    /// The program runs in the network stack: the driver's queues never reach it, and cannot be
-    /// shared.
+    /// True if the program runs in the network stack: the driver's queues do not reach it and cannot be shared.
     pub(in crate::dataplane) generic: bool,
     pub(in crate::dataplane) queue: u32,
     pub(in crate::dataplane) rx_ring: u32,
     pub(in crate::dataplane) tx_ring: u32,
     pub(in crate::dataplane) zero_copy: ZeroCopy,
-    /// Zero for never.
+    /// Busy-poll time; zero for none.
     pub(in crate::dataplane) busy_poll: Duration,
-    /// A frame may take several chunks ([`LONG_FRAMES`](weir_config::kernels::LONG_FRAMES)).
+    /// True if a frame may take several chunks ([`LONG_FRAMES`](weir_config::kernels::LONG_FRAMES)).
     pub(in crate::dataplane) has_long_frames: bool,
-    /// Time for which another socket may still have the queue.
+    /// Time for which another socket may still hold the queue.
     pub(in crate::dataplane) patience: std::time::Duration,
 }
 
@@ -112,7 +111,7 @@ impl XdpSocket {
             .device
             .parse()
             .map_err(|_| failed("a device's name has no NUL".into()))?;
-        // With neither flag the kernel takes zero-copy where the driver can and copies elsewhere.
+        // With neither flag, the kernel uses zero-copy where the driver supports it and copies elsewhere.
         let mode = match options.zero_copy {
             ZeroCopy::Auto if options.generic => BindFlags::XDP_COPY,
             ZeroCopy::Require if options.generic => {
@@ -136,8 +135,7 @@ impl XdpSocket {
             .bind_flags(mode | long | BindFlags::XDP_USE_NEED_WAKEUP)
             .build();
         let opened = queue::open(options.device, options.patience, || {
-            // SAFETY: no program is loaded by libxdp (the flag above), which is what the contract asks for
-            // a UMEM that is shared.
+            // SAFETY: no program is loaded by libxdp (the flag above), as required for a shared UMEM.
             unsafe { Socket::new(config, umem, &name, options.queue) }
         });
         let (tx, rx, rings) = opened.map_err(|error| {
@@ -173,8 +171,8 @@ impl XdpSocket {
         Ok(socket)
     }
 
-    /// Keeps `kept` slots of the RX ring for frames with a credit, by the words of the program that
-    /// will hand frames to this socket.
+    /// Reserves `kept` slots of the RX ring for frames with a credit, using the words of the program that will pass frames
+    /// to this socket.
     pub(in crate::dataplane) fn keep_slots(&mut self, words: SlotWords, slots: KeptSlots) {
         let shared = Shared::of(self.fill_size as u32, slots.kept);
         words.set_shares(SlotShares {
@@ -203,9 +201,8 @@ impl XdpSocket {
         result == 0 && flags & XDP_OPTIONS_ZEROCOPY != 0
     }
 
-    /// Lets one system call send a whole batch in copy mode. The kernel's own limit is 32 frames;
-    /// if it cannot be raised ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)), a batch
-    /// takes two calls.
+    /// Raises the limit so that one system call sends a whole batch in copy mode. The kernel's own limit is 32 frames; if it
+    /// cannot be raised ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)), a batch takes two calls.
     fn raise_transmit_budget(&self) {
         let budget = (2 * BATCH as u32).min(self.tx_size);
         if let Err(error) = self.set_option(SOL_XDP, XDP_MAX_TX_SKB_BUDGET, budget) {
@@ -213,8 +210,8 @@ impl XdpSocket {
         }
     }
 
-    /// Makes system calls on the socket poll the device themselves, for up to `span`; its
-    /// interrupts stay off meanwhile.
+    /// Makes system calls on the socket poll the device themselves, for up to `span`; its interrupts stay off during that
+    /// time.
     fn prefer_busy_poll(&self, span: Duration) -> std::io::Result<()> {
         let microseconds = (span.as_nanos() / 1_000).clamp(1, i32::MAX as u64);
         self.set_option(libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, 1)?;
@@ -249,9 +246,9 @@ impl XdpSocket {
         let Some(frames) = self.outgoing.get(..self.outgoing_count) else {
             return;
         };
-        // SAFETY: the descriptors are of this UMEM, and the caller handed their chunks over.
+        // SAFETY: the descriptors are of this UMEM, and the caller has given up their chunks.
         let sent = unsafe { self.tx.produce(frames) };
-        // All or none. The ring is longer than what may be outstanding.
+        // All or none: the ring is longer than the outstanding limit.
         debug_assert_eq!(sent, frames.len(), "the TX ring is full");
         if sent == frames.len() {
             self.kick_due |= sent > 0;
@@ -259,18 +256,17 @@ impl XdpSocket {
         }
     }
 
-    /// Returns true if the kernel has to be called for frames in the TX ring. A driver that is at
-    /// work polls by itself, and indicates it in the ring; in copy mode none does. With busy
-    /// polling the call drives the device.
+    /// Returns true if the kernel has to be called for frames in the TX ring. A working driver polls by itself and indicates
+    /// this in the ring; in copy mode nothing does. With busy polling the call drives the device.
     fn must_kick(&mut self) -> bool {
         if !self.kick_due || self.polls {
             return self.kick_due;
         }
-        // The driver says that it stops, then looks once more; we have put frames there, then look whether it said so. One
-        // of the two sees the other only if neither look is before its store.
+        // The driver announces that it stops, then checks the ring once more. This side has put frames there, then checks
+        // for the announcement. The fence keeps each check behind its store, so that one side sees the other.
         fence(Ordering::SeqCst);
         let must = self.tx.needs_wakeup();
-        // Until all is taken it may yet stop.
+        // The driver may still stop before it has taken everything.
         self.kick_due = must || self.tx.nb_free_exact() < self.tx_size;
         must
     }
@@ -279,7 +275,7 @@ impl XdpSocket {
         let Some(into) = self.scratch.get_mut(..most) else {
             return 0;
         };
-        // SAFETY: the ring's descriptors are of this UMEM; what they point at is ours from here on.
+        // SAFETY: the ring's descriptors are of this UMEM; the chunks behind them now belong to the caller.
         unsafe { self.rx.consume(into) }
     }
 }
@@ -289,7 +285,7 @@ impl Lane for XdpSocket {
         let most = most.min(BATCH);
         let mut count = self.consume(most);
         if count == 0 && self.polls {
-            // Polls the device. Frames that it finds are in the ring, or there are none.
+            // Polls the device, which puts any received frames into the ring.
             let _ = recv(self.rx.fd().as_raw_fd(), &mut [], MsgFlags::MSG_DONTWAIT);
             count = self.consume(most);
         }
@@ -320,18 +316,17 @@ impl Lane for XdpSocket {
         if !self.must_kick() && !self.fill_kick_due {
             return;
         }
-        // One frame at least is gone after every call that tells of a drop.
+        // Each call that reports a drop has removed at least one frame.
         for _ in 0..=self.tx_size {
             match send(self.rx.fd().as_raw_fd(), &[], MsgFlags::MSG_DONTWAIT) {
                 Ok(_) => (self.kick_due, self.fill_kick_due) = (false, false),
-                // xsk_generic_xmit: the frame is gone and completed, but the device dropped it. The
-                // frames behind it are still in the ring; poll(2) would also send them, without
-                // reporting drops.
+                // xsk_generic_xmit: the frame is gone and completed, but the device dropped it. The frames behind it are
+                // still in the ring; poll(2) would send them too, but without reporting drops.
                 Err(Errno::EBUSY) => {
                     self.device_drops += 1;
                     continue;
                 }
-                // out of budget or memory, no room in the device, or the link is down: the rest waits in the ring
+                // out of budget or memory, no room in the device, or link down: the rest waits in the ring
                 Err(_) => {}
             }
             return;
@@ -339,20 +334,20 @@ impl Lane for XdpSocket {
     }
 
     fn completed(&mut self) -> &[FrameDesc] {
-        // SAFETY: the ring's descriptors are of this UMEM; the kernel is done with them.
+        // SAFETY: the ring's descriptors are of this UMEM; the kernel no longer uses them.
         let count = unsafe { self.completion.consume(&mut self.scratch) };
         self.scratch.get(..count).unwrap_or(&[])
     }
 
-    /// No more is lent than the RX ring holds, so that it cannot overflow. The fill ring may have
-    /// less room than that: the kernel passes frames on before it marks their entries as free.
+    /// Limits lent chunks to what the RX ring holds, so that it cannot overflow. The fill ring may have less room: the
+    /// kernel passes frames on before it marks their entries as free.
     fn fill_room(&mut self) -> usize {
         let free = self.fill.nb_free(BATCH as u32) as usize;
         self.fill_size.saturating_sub(self.lent).min(free)
     }
 
     fn fill(&mut self, chunks: &[FrameDesc]) {
-        // SAFETY: the descriptors are of this UMEM, and the caller hands their chunks over with this call.
+        // SAFETY: the descriptors are of this UMEM, and the caller gives up their chunks with this call.
         let given = unsafe { self.fill.produce(chunks) };
         debug_assert_eq!(given, chunks.len(), "there is room");
         self.lent += given;
@@ -399,7 +394,7 @@ impl Lane for XdpSocket {
         let Some(slots) = self.slots.as_mut().filter(|slots| slots.may_have_lost()) else {
             return;
         };
-        // A frame that the program has passed on gets to the ring, or into one of these.
+        // A frame passed on by the program reaches the ring, or one of these counters.
         if let Ok(statistics) = self.rx.fd().xdp_statistics() {
             slots.forget_lost(statistics.rx_dropped() + statistics.rx_ring_full());
         }

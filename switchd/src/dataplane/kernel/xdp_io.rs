@@ -15,8 +15,7 @@ use crate::dataplane::rings::lane::Lane;
 use crate::dataplane::threads::doorway::Doorway;
 use crate::dataplane::threads::sleeper::Sleeper;
 
-/// The lanes of all ports over one UMEM. Lanes come first: sockets are closed before the UMEM is
-/// unmapped.
+/// The lanes of all ports over one UMEM. Lanes come first: sockets must be closed before the UMEM is unmapped.
 #[derive(Debug)]
 pub(in crate::dataplane) struct XdpIo<L> {
     ports: Vec<PortLanes<L>>,
@@ -25,22 +24,21 @@ pub(in crate::dataplane) struct XdpIo<L> {
     doorway: LaneDoorway<L>,
 }
 
-/// Channel for the lanes of one port while the loop goes on.
+/// Channel for exchanging the lanes of one port while the loop runs.
 pub(in crate::dataplane) type LaneDoorway<L> = Doorway<PortLanes<L>, PortLanes<L>>;
 
-/// The lanes of one port, none while it has no device. Frames are sent by the first, so that they
-/// stay in order.
+/// The lanes of one port; empty while it has no device. The first lane sends all frames, so that they stay in order.
 #[derive(Debug)]
 pub(in crate::dataplane) struct PortLanes<L> {
     lanes: Vec<L>,
-    /// By lane: the received part of a frame.
+    /// By lane: the parts received so far of an incomplete frame.
     begun: Vec<Option<Begun>>,
-    /// The lane to receive from first next time, so that none is always the last.
+    /// Lane to receive from first next time, so that none is always last.
     turn: usize,
 }
 
 impl<L: Lane> XdpIo<L> {
-    /// Lanes by port. The thread sleeps until one of them has something, or `sleeper` is woken.
+    /// Creates the rings of all ports. The thread sleeps until a lane has work, or `sleeper` is woken.
     pub(in crate::dataplane) fn new(
         ports: Vec<Vec<L>>,
         memory: Memory,
@@ -73,7 +71,7 @@ impl<L: Lane> PortLanes<L> {
         self.lanes.first_mut()
     }
 
-    /// Returns the lane that lacks the most chunks to receive into, and their number.
+    /// Returns the lane that lacks the most chunks to receive into, and its number.
     fn neediest(&mut self) -> Option<(usize, &mut L)> {
         let lanes = self.lanes.iter_mut().map(|lane| (lane.fill_room(), lane));
         lanes.max_by_key(|(room, _)| *room)
@@ -243,7 +241,7 @@ impl<L: Lane> Io for XdpIo<L> {
 
     fn part(&mut self, port: usize) {
         if let Some(port) = self.ports.get_mut(port) {
-            // An empty list takes no memory.
+            // An empty list allocates nothing.
             let parted = std::mem::replace(port, PortLanes::new(Vec::new()));
             parted.descriptors().for_each(|fd| self.sleeper.forget(fd));
             self.doorway.hand_out(parted);

@@ -1,15 +1,15 @@
-//! Frames that are longer than a chunk: which chunk goes on where another one ends.
+//! Frames longer than a chunk: links from each chunk to its continuation.
 
 use super::pool::Chunk;
 
-/// Links between the chunks of one UMEM. The last chunk of a frame leads back to its first.
+/// Links between the chunks of one UMEM. The last chunk of a frame links to its first.
 #[derive(Debug, Default)]
 pub(in crate::dataplane) struct Chains {
     /// By chunk; empty if every frame fits into one.
     next: Vec<Chunk>,
 }
 
-/// Part of a frame that has come out of an RX ring while its last chunk has not.
+/// Frame of which the RX ring has delivered some chunks but not the last.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Begun {
     first: Chunk,
@@ -17,15 +17,15 @@ pub(in crate::dataplane) struct Begun {
 }
 
 impl Chains {
-    /// Creates links for `count` chunks; with zero there are no frames of several.
+    /// Creates links for `count` chunks; with zero, every frame has a single chunk.
     pub(in crate::dataplane) fn new(count: usize) -> Self {
         Self {
             next: (0..count as Chunk).collect(),
         }
     }
 
-    /// Takes the next chunk of an RX ring; `goes_on` is true if its frame continues. Returns the
-    /// frame's first chunk, once all of it is there.
+    /// Takes the next chunk of an RX ring; `goes_on` is true if its frame continues. Returns the frame's first chunk once it
+    /// is complete.
     pub(in crate::dataplane) fn append(
         &mut self,
         begun: &mut Option<Begun>,
@@ -46,12 +46,12 @@ impl Chains {
         }
     }
 
-    /// Marks `chunk` as a frame by itself.
+    /// Marks `chunk` as a frame of a single chunk.
     pub(in crate::dataplane) fn set_alone(&mut self, chunk: Chunk) {
         self.link(chunk, chunk);
     }
 
-    /// Returns the chunk after this one; after a frame's last one its first.
+    /// Returns the next chunk of the frame; after the last, the first.
     pub(in crate::dataplane) fn after(&self, chunk: Chunk) -> Chunk {
         self.next.get(chunk as usize).copied().unwrap_or(chunk)
     }
@@ -86,8 +86,7 @@ mod tests {
     }
 
     proptest! {
-        /// Frames of any lengths, over chunks in any order, come out as they went in; also where they lie on
-        /// chunks that were others' before.
+        /// Frames of any length, over chunks in any order and with earlier links, are reassembled correctly.
         #[test]
         fn frames_are_put_together(
             rounds in prop::collection::vec(

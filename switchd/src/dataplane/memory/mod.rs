@@ -1,4 +1,4 @@
-//! The chunks of packet memory: the memory itself, those that are free, and which one goes on where another ends.
+//! Packet memory: the UMEM, its free chunks, and the links between chunks.
 
 pub(super) mod chains;
 mod moved;

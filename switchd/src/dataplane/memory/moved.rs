@@ -1,9 +1,7 @@
-//! Frames whose first byte moves: a VLAN tag goes in or out in place, and what is behind it stays
-//! where it is.
+//! Frames whose first byte moves: a VLAN tag is inserted or removed in place, and the bytes behind it stay where they are.
 //!
-//! xsk-rs knows of descriptors whose frame begins elsewhere than it put it (an XDP program may have
-//! moved it), and has no function to set it. This module writes the address in its descriptor; its
-//! offset is determined at the start, and checked.
+//! xsk-rs supports descriptors whose frame an XDP program has moved, but has no function to set the address. This module
+//! writes the address in the descriptor; its offset is determined at the start, and checked.
 
 use xsk_rs::FrameDesc;
 
@@ -41,9 +39,9 @@ impl AddressField {
 
     pub(super) fn set(self, descriptor: &mut FrameDesc, address: usize) {
         let at: *mut FrameDesc = descriptor;
-        // SAFETY: the word lies in the descriptor and is aligned, as `find` has seen to. A descriptor is made of an address,
-        // options and two lengths: whole numbers, for which any bits are a value. Only a probe is ever written elsewhere than
-        // at its address.
+        // SAFETY: `find` has checked that the word lies in the descriptor and is aligned. A descriptor consists of an
+        // address, options and two lengths: integers, for which any bits are valid. Only a probe is ever written at an
+        // offset other than the address's.
         unsafe { at.cast::<u8>().add(self.0).cast::<usize>().write(address) }
     }
 }

@@ -1,19 +1,19 @@
-//! The UMEM chunks that are nowhere else: not in a ring, not in the switch.
+//! Free UMEM chunks: those in no ring and not in the switch.
 
-/// Number of a chunk: its place in the UMEM and, for the switch core, the frame's handle.
+/// Number of a chunk: its position in the UMEM and, for the switch core, the frame's handle.
 pub(in crate::dataplane) type Chunk = u32;
 
 /// A stack of free chunks: the last used one is warm in the cache.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Pool {
     free: Vec<Chunk>,
-    /// True while the chunk is here; catches a chunk that comes back twice.
+    /// True while the chunk is free; detects a chunk that is returned twice.
     is_free: Vec<bool>,
     reserve: usize,
 }
 
 impl Pool {
-    /// All of `count` chunks; the last `reserve` of them are for control frames alone.
+    /// Creates a pool of `count` free chunks; the last `reserve` of them are for control frames only.
     pub(in crate::dataplane) fn new(count: usize, reserve: usize) -> Self {
         Self {
             free: (0..count as Chunk).rev().collect(),
@@ -34,7 +34,7 @@ impl Pool {
         self.is_free.len()
     }
 
-    /// Takes a chunk to receive into; leaves the reserve alone.
+    /// Takes a chunk to receive into, but never from the reserve.
     pub(in crate::dataplane) fn take_for_receive(&mut self) -> Option<Chunk> {
         (self.free.len() > self.reserve)
             .then(|| self.take())

@@ -1,9 +1,8 @@
-//! The UMEM for sockets of ports that appear while others disappear.
+//! Shares the UMEM with the sockets of ports that appear while others disappear.
 //!
-//! The kernel takes a further socket for a UMEM by the descriptor of one that has it and is bound.
-//! libxdp always names the first socket that it ever opened, and keeps that descriptor for as long
-//! as there is the UMEM: it is the *anchor*. When the anchor's own port disappears, another socket
-//! has to take its number, or no socket could be opened any more.
+//! To add a socket to a UMEM, the kernel requires the descriptor of a bound socket that uses it. libxdp always passes the
+//! first socket that it ever opened, the *anchor*, and keeps that descriptor as long as the UMEM. When the anchor's own port
+//! disappears, another socket must take over its number, or no further socket could be opened.
 
 use std::fs::File;
 use std::io;
@@ -19,8 +18,7 @@ const XDP_UMEM_REG: libc::c_int = 4;
 const XDP_UMEM_FILL_RING: libc::c_int = 5;
 const XDP_UMEM_COMPLETION_RING: libc::c_int = 6;
 
-/// Time that the kernel may take to free a queue whose sockets are closed, and the polling
-/// interval.
+/// Time for the kernel to free a queue whose sockets are closed, and the polling interval.
 const FREE_WAIT: Duration = Duration::from_secs(2);
 const FREE_POLL: Duration = Duration::from_millis(5);
 
@@ -35,7 +33,7 @@ struct Registration {
     tx_metadata_length: u32,
 }
 
-/// The memory of a UMEM, and the lengths of its sockets' rings.
+/// The memory of a UMEM, and the ring sizes of its sockets.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Region {
     pub(super) address: u64,
@@ -45,7 +43,7 @@ pub(in crate::dataplane) struct Region {
     pub(super) tx_ring: u32,
 }
 
-/// One UMEM, and the port whose socket is shared by the others.
+/// One UMEM, and the port whose socket the others share.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Shares {
     umem: Umem,
@@ -57,8 +55,7 @@ pub(in crate::dataplane) struct Shares {
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
     descriptor: RawFd,
-    /// Port that owns the socket; `None` when no port has any, and the next one opened becomes the
-    /// anchor.
+    /// Port that owns the socket; `None` when no port has one, so that the next one opened becomes the anchor.
     port: Option<usize>,
 }
 
@@ -75,7 +72,7 @@ impl Shares {
         &self.umem
     }
 
-    /// Notes that the first of `port`'s sockets is open.
+    /// Records that the first of `port`'s sockets is open.
     pub(in crate::dataplane) fn note_open(&mut self, port: usize, first: RawFd) {
         match &mut self.anchor {
             Some(anchor) => {
@@ -90,8 +87,8 @@ impl Shares {
         }
     }
 
-    /// Notes that `port`'s sockets are closed, or could not be opened. `other` is of a port that
-    /// still has its own.
+    /// Records that `port`'s sockets are closed, or could not be opened. `other` is a socket of a port that still has its
+    /// sockets.
     ///
     /// # Errors
     ///
@@ -117,13 +114,12 @@ impl Shares {
 }
 
 impl Shares {
-    /// To be called when no further socket will be opened: replaces the anchor's descriptor, so
-    /// that its queue is free as soon as its port's own descriptors are closed, and the memory may
-    /// be unmapped later.
+    /// Call this when no further socket will be opened. Replaces the anchor's descriptor, so that its queue is free as soon
+    /// as its port's own descriptors are closed; the memory may be unmapped later.
     ///
     /// # Errors
     ///
-    /// When nothing else can be had. The queue is then free with the memory.
+    /// When no replacement can be created. The queue is then freed with the memory.
     pub(in crate::dataplane) fn raise_anchor(&mut self) -> io::Result<()> {
         match self.anchor.take() {
             Some(anchor) => replace(anchor.descriptor, File::open("/dev/null")?.as_raw_fd()),
@@ -131,15 +127,14 @@ impl Shares {
         }
     }
 
-    /// Waits until the driver of a present device has released the memory of a queue whose sockets
-    /// are closed: the kernel takes it back some time later, and until then the driver may write
-    /// into it. Returns false when that takes too long.
+    /// Waits until the driver of a present device has released the memory of a queue whose sockets are closed. The kernel
+    /// reclaims it some time later, and until then the driver may write into it. Returns false when that takes too long.
     pub(in crate::dataplane) fn wait_until_free(&self, ifindex: u32, queue: u32) -> bool {
         let began = Instant::now();
         loop {
             match self.bind_for_a_moment(ifindex, queue) {
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
-                // It is free, or there is no such device or queue any more.
+                // It is free, or the device or queue no longer exists.
                 _ => return true,
             }
             if began.elapsed() >= FREE_WAIT {
@@ -177,9 +172,9 @@ impl Shares {
     }
 }
 
-/// Replaces the socket under this number, and closes the old one.
+/// Replaces the socket under this descriptor number, and closes the old one.
 fn replace(number: RawFd, by: RawFd) -> io::Result<()> {
-    // SAFETY: both are open descriptors of this process, and the number stays one.
+    // SAFETY: both are open descriptors of this process, and the number remains one.
     let result = unsafe { libc::dup3(by, number, libc::O_CLOEXEC) };
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -187,15 +182,14 @@ fn replace(number: RawFd, by: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a socket with the memory registered, and with the other set-up that libxdp assumes for
-/// its first one.
+/// Returns a socket with the memory registered, and with the other set-up that libxdp assumes of its first socket.
 fn registered(region: Region) -> io::Result<OwnedFd> {
     // SAFETY: a system call without pointers.
     let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let registration = Registration {
         address: region.address,

@@ -1,4 +1,4 @@
-//! The memory that all ports share.
+//! The memory shared by all ports.
 
 use std::num::NonZeroU32;
 
@@ -18,8 +18,7 @@ use crate::dataplane::DataplaneError;
 const HUGE_PAGE: u64 = 2 << 20;
 const HUGE_PAGES_OF_MACHINE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
-/// Returns true if the machine has any, in use or not: those in use now may be free when another
-/// process has ended.
+/// Returns true if the machine has huge pages, free or not: another process may free some when it ends.
 pub(in crate::dataplane) fn machine_has_huge_pages() -> bool {
     let is_some = |file: &str| {
         let count = std::fs::read_to_string(format!("{HUGE_PAGES_OF_MACHINE}/{file}"));
@@ -31,14 +30,13 @@ pub(in crate::dataplane) fn machine_has_huge_pages() -> bool {
 const ADDRESSES: usize = 12;
 const TAG_LENGTH: usize = 4;
 
-/// One UMEM and, for each of its chunks, the descriptor with the offset and the length of the
-/// frame, or of the part of one, in it.
+/// One UMEM with a descriptor for each chunk: offset and length of the frame, or part of a frame, in it.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Memory {
     umem: Umem,
     descriptors: Vec<FrameDesc>,
     chains: Chains,
-    /// `None` if frames cannot be moved in their chunks.
+    /// `None` if frames cannot be moved within their chunks.
     address: Option<AddressField>,
     /// A power of two, as the kernel requires.
     chunk_size: usize,
@@ -122,10 +120,10 @@ impl Memory {
         self.has_huge_pages
     }
 
-    /// Returns the state for opening sockets while the memory is in use.
+    /// Returns the state needed to open sockets while the memory is in use.
     pub(in crate::dataplane) fn shares(&self, options: MemoryOptions) -> Shares {
         let first = self.descriptors.first().copied().unwrap_or_default();
-        // SAFETY: the descriptor is of this UMEM, and no byte is looked at.
+        // SAFETY: the descriptor is of this UMEM, and no byte is accessed.
         let at = unsafe { self.umem.data(&first) }.contents().as_ptr();
         let begin = at.wrapping_sub(first.addr());
         Shares::new(
@@ -144,8 +142,8 @@ impl Memory {
         self.descriptors.get(chunk as usize)
     }
 
-    /// Stores the kernel's descriptor of a received frame, or of a part of one after those that
-    /// have `begun`, and returns the frame's first chunk once all of it is there.
+    /// Stores the kernel's descriptor of a received frame, or of its next part after those in `begun`. Returns the frame's
+    /// first chunk once it is complete.
     pub(in crate::dataplane) fn note_received(
         &mut self,
         descriptor: FrameDesc,
@@ -158,8 +156,8 @@ impl Memory {
             .append(begun, chunk, descriptor.has_more_frames())
     }
 
-    /// Returns the first chunk of the frame that a transmitter has completed with this chunk: it
-    /// returns all of a frame, in order.
+    /// Returns the first chunk of a frame whose last chunk the transmitter returns here: it returns all chunks of a frame,
+    /// in order.
     pub(in crate::dataplane) fn note_completed(&self, descriptor: &FrameDesc) -> Option<Chunk> {
         let chunk = self.chunk_of(descriptor)?;
         let goes_on = self.descriptor(chunk)?.has_more_frames();
@@ -181,8 +179,8 @@ impl Memory {
         let Some(descriptor) = self.descriptor(chunk) else {
             return (None, &[]);
         };
-        // SAFETY: the descriptor is of this UMEM. The caller holds the chunk (contract of `Io`), so
-        // neither the kernel nor anybody here writes to it while `self` is borrowed.
+        // SAFETY: the descriptor is of this UMEM. The caller holds the chunk (contract of `Io`), so neither the kernel nor
+        // this process writes to it while `self` is borrowed.
         let data = unsafe { self.umem.data(descriptor) }.contents();
         (self.read_meta(descriptor, data), data)
     }
@@ -196,7 +194,7 @@ impl Memory {
         }
     }
 
-    /// Lets `write` put a frame into one chunk, at the place where a received one would begin.
+    /// Lets `write` store a frame in one chunk, where a received frame would begin.
     pub(in crate::dataplane) fn write(
         &mut self,
         chunk: Chunk,
@@ -218,17 +216,15 @@ impl Memory {
         length.is_some()
     }
 
-    /// Returns true if a VLAN tag fits in front of the frame in a held chunk: there is room for it,
-    /// and for the metadata.
+    /// Returns true if a held chunk has room for a VLAN tag in front of the frame, together with the metadata.
     pub(in crate::dataplane) fn has_room_for_tag(&self, chunk: Chunk) -> bool {
         let room = |descriptor: &FrameDesc| descriptor.addr() & (self.chunk_size - 1);
         let descriptor = self.descriptor(chunk);
         self.address.is_some() && descriptor.is_some_and(|it| room(it) >= META_LENGTH + TAG_LENGTH)
     }
 
-    /// Gives the frame in a held chunk another form, in place: only its addresses and its metadata
-    /// move. Returns false, without any change, if there is [no room](Self::has_room_for_tag) or no
-    /// tag.
+    /// Inserts or removes the tag of the frame in a held chunk, in place: only its addresses and its metadata move. Returns
+    /// false, without any change, if there is [no room](Self::has_room_for_tag) or no tag.
     pub(in crate::dataplane) fn reform(&mut self, chunk: Chunk, form: Form) -> bool {
         let has_room = self.has_room_for_tag(chunk);
         let (Some(field), Some(descriptor)) =
@@ -250,8 +246,8 @@ impl Memory {
             Form::Tagged(tag) => (start - TAG_LENGTH, start - TAG_LENGTH, Some(tag)),
         };
         field.set(descriptor, begin - META_LENGTH);
-        // SAFETY: the descriptor is of this UMEM and begins in the same chunk still, as was just checked, and the caller holds
-        // the chunk: this is the only reference to its bytes.
+        // SAFETY: the descriptor is of this UMEM and still begins in the same chunk, as just checked. The caller holds the
+        // chunk, so this is the only reference to its bytes.
         let mut data = unsafe { self.umem.data_mut(descriptor) };
         data.cursor().set_pos(window);
         let bytes = data.contents_mut();
@@ -272,8 +268,8 @@ impl Memory {
         true
     }
 
-    /// Copies a frame, or a part of one, and its metadata from one held chunk to another, to the
-    /// same place in it. The copy is a frame by itself. Returns false if that is impossible.
+    /// Copies a frame, or a part of one, and its metadata from one held chunk to the same place in another. The copy is a
+    /// complete frame. Returns false if that is impossible.
     pub(in crate::dataplane) fn copy(&mut self, from: Chunk, to: Chunk) -> bool {
         let (Some(field), Some(source)) = (self.address, self.descriptor(from).copied()) else {
             return false;
@@ -348,8 +344,8 @@ impl Memory {
             return None;
         }
         let mut record = [0u8; META_LENGTH];
-        // SAFETY: the frame begins at least META_LENGTH bytes into its chunk, as was just checked, so
-        // the record lies in the same chunk of the same mapping; the caller holds the chunk.
+        // SAFETY: the frame begins at least META_LENGTH bytes into its chunk, as just checked, so the record lies in the
+        // same chunk of the same mapping. The caller holds the chunk.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 data.as_ptr().sub(META_LENGTH),
@@ -361,8 +357,7 @@ impl Memory {
     }
 }
 
-/// Rounds the number of chunks up to whole huge pages, which unmapping needs. Those beyond `count`
-/// stay unused.
+/// Rounds the number of chunks up to whole huge pages, as unmapping requires. Chunks beyond `count` stay unused.
 fn whole_pages(count: u32, chunk_size: u32) -> u32 {
     let chunks_of_a_page = (HUGE_PAGE / u64::from(chunk_size.max(1))).max(1) as u32;
     count.next_multiple_of(chunks_of_a_page)

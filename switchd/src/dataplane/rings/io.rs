@@ -1,5 +1,5 @@
-//! External interface of the polling loop: rings and the memory behind them. The daemon's are
-//! AF_XDP sockets over one UMEM; tests run the same loop over rings in plain memory.
+//! The polling loop's interface to rings and the memory behind them. The daemon uses AF_XDP sockets over one UMEM; tests run
+//! the same loop over rings in plain memory.
 
 use weir_core::{Duration, Form};
 use weir_ebpf::Meta;
@@ -7,20 +7,19 @@ use weir_ebpf::Meta;
 use crate::dataplane::exchange::messages::{KernelLosses, Rings};
 use crate::dataplane::memory::pool::Chunk;
 
-/// Maximum number of chunks that one call moves.
+/// Maximum number of chunks per call.
 pub(in crate::dataplane) const BATCH: usize = 64;
-/// Bytes of the longest frame from a kernel: 17 fragments (`MAX_SKB_FRAGS`) and a head, a page
-/// each.
+/// Maximum length of a frame from a kernel, in bytes: 17 fragments (`MAX_SKB_FRAGS`) and a head, one page each.
 pub(in crate::dataplane) const WHOLE_MAX: usize = 18 * 4096;
-/// Frames taken from an RX ring, and sent, at a time while few wait: the first leaves before the
-/// last is processed.
+/// Number of frames taken from an RX ring, and sent, at a time while few wait: the first is sent before the last is
+/// processed.
 pub(in crate::dataplane) const FEW: usize = BATCH / 2;
 /// Maximum batches read from an RX ring per round. The first has [`FEW`] frames.
 pub(in crate::dataplane) const RECEIVE_BATCHES: usize = 8;
-/// Completions come without a signal: while any is due, sleeps are no longer than this.
+/// Completions arrive without a signal: while any is due, sleeps are no longer than this.
 pub(in crate::dataplane) const COMPLETION_WAIT: Duration = Duration::from_micros(200);
 
-/// A handful of chunks, without allocation.
+/// A fixed number of chunks, without allocation.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Batch {
     chunks: [Chunk; BATCH],
@@ -52,7 +51,7 @@ impl Batch {
         self.most.saturating_sub(self.length)
     }
 
-    /// Appends a chunk; one beyond its [room](Self::room) is refused.
+    /// Appends a chunk; returns false without [room](Self::room).
     pub(in crate::dataplane) fn push(&mut self, chunk: Chunk) -> bool {
         if self.room() == 0 {
             return false;
@@ -71,7 +70,7 @@ impl Batch {
         self.chunks.get(..self.length).unwrap_or(&[])
     }
 
-    /// Returns the chunk at a place that is below [`len`](Self::len).
+    /// Returns the chunk at an index below [`len`](Self::len).
     pub(in crate::dataplane) fn get(&self, at: usize) -> Option<Chunk> {
         self.as_slice().get(at).copied()
     }
@@ -85,27 +84,24 @@ impl Batch {
     }
 }
 
-/// The rings of all ports, and the chunks that travel through them.
+/// The rings of all ports, and the chunks that move through them.
 ///
-/// A chunk is in one place at a time: with the caller, or in one ring (a flooded frame in several
-/// TX rings). The caller hands in only chunks that it holds.
+/// A chunk is in one place at a time: with the caller, or in one ring (a flooded frame in several TX rings). The caller
+/// passes only chunks that it holds.
 ///
-/// A frame goes by its first chunk. One that is longer than a chunk has others [behind](Self::next)
-/// it, which go where the first one goes; they are the caller's when the frame is, and have to be
-/// filled in or kept one by one.
+/// A frame is identified by its first chunk. A longer frame has further chunks [behind](Self::next) it, which move with the
+/// first one. The caller owns them with the frame, and must fill or keep each of them.
 pub(in crate::dataplane) trait Io {
-    /// Receives frames of `port`, as many as there is [room](Batch::room) for; their chunks are the
-    /// caller's now.
+    /// Receives frames of `port`, as many as there is [room](Batch::room) for; the caller now holds their chunks.
     fn receive(&mut self, port: usize, into: &mut Batch);
 
-    /// Returns how many chunks with received frames of `port` wait to be taken.
+    /// Returns the number of chunks with received frames waiting at `port`.
     fn received_waiting(&mut self, port: usize) -> usize;
 
-    /// Returns a held chunk's metadata, and as much of the frame as is in it: always the headers
-    /// after Ethernet's.
+    /// Returns a held chunk's metadata and the part of the frame in it, which always includes the headers after Ethernet's.
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]);
 
-    /// Returns the next chunk of the frame, held as well; `None` at its end.
+    /// Returns the next chunk of the frame, which is also held; `None` at its end.
     fn next(&self, chunk: Chunk) -> Option<Chunk>;
 
     /// Returns the bytes of a frame behind its first chunk.
@@ -119,8 +115,8 @@ pub(in crate::dataplane) trait Io {
         length
     }
 
-    /// Returns a frame's metadata and all of its bytes: in place, or, for a frame of several
-    /// chunks, as many of them as fit into `buffer`.
+    /// Returns a frame's metadata and all of its bytes: in place, or, for a frame of several chunks, copied into `buffer` as
+    /// far as they fit.
     fn whole<'a>(&'a self, first: Chunk, buffer: &'a mut [u8]) -> (Option<Meta>, &'a [u8]) {
         let (meta, part) = self.frame(first);
         if self.next(first).is_none() {
@@ -142,50 +138,48 @@ pub(in crate::dataplane) trait Io {
     /// Lets `edit` change a held chunk in place.
     fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8]));
 
-    /// Lets `write` put a frame into a held chunk; it returns the length, or `None` for no frame.
+    /// Lets `write` store a frame in a held chunk; `write` returns the length, or `None` for no frame.
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool;
 
-    /// Returns true if the frame in a held chunk can be given any [form](Self::reform).
+    /// Returns true if a tag can be added to the frame in a held chunk; see [`reform`](Self::reform).
     fn has_room_for_tag(&self, chunk: Chunk) -> bool;
 
-    /// Gives the frame in a held chunk another form, in place. Returns false if that is impossible.
+    /// Inserts or removes the tag of the frame in a held chunk, in place. Returns false if that is impossible.
     fn reform(&mut self, chunk: Chunk, form: Form) -> bool;
 
-    /// Copies a held chunk's part of a frame and its metadata to another one, as a frame by itself.
-    /// Returns false if that is impossible.
+    /// Copies a held chunk's part of a frame and its metadata to another chunk, as a complete frame. Returns false if that
+    /// is impossible.
     fn copy(&mut self, from: Chunk, to: Chunk) -> bool;
 
-    /// Links held chunks, each with a part of one frame in it.
+    /// Links held chunks that each contain a part of one frame.
     fn chain(&mut self, chunks: &[Chunk]);
 
     /// Puts a frame into `port`'s TX ring. Returns false when the ring is full.
     fn send(&mut self, port: usize, chunk: Chunk) -> bool;
 
-    /// Makes the kernel send from `port`'s TX ring, if there is anything new in it.
+    /// Makes the kernel send the new frames in `port`'s TX ring, if any.
     fn flush(&mut self, port: usize);
 
-    /// Returns frames that `port`'s transmitter has completed, up to [`BATCH`].
+    /// Collects frames that `port`'s transmitter has completed, up to [`BATCH`].
     fn completed(&mut self, port: usize, into: &mut Batch);
 
-    /// Returns how many chunks `port`'s fill ring lacks.
+    /// Returns the number of chunks that `port`'s fill ring lacks.
     fn fill_room(&mut self, port: usize) -> usize;
 
     /// Lends chunks to receive into; there is [room](Self::fill_room).
     fn fill(&mut self, port: usize, chunks: &[Chunk]);
 
-    /// Returns true if slots of `port`'s RX ring are kept for frames with a credit; the next calls
-    /// are only for such ports.
+    /// Returns true if slots of `port`'s RX ring are reserved for frames with a credit; the next four methods apply only to
+    /// such ports.
     fn keeps_slots(&self, port: usize) -> bool;
 
-    /// Counts a received frame of this length out of `port`'s ring.
+    /// Accounts for a received frame of this length leaving `port`'s ring.
     fn count_out(&mut self, port: usize, length: u64, has_credit: bool);
 
-    /// Frees slots of `port` as far as its fill ring allows. Returns the number of credits that are
-    /// surely covered by slots.
+    /// Frees slots of `port` as far as its fill ring allows. Returns the number of credits certainly covered by slots.
     fn settle_slots(&mut self, port: usize) -> u32;
 
-    /// Frees slots of frames that the kernel has lost behind `port`'s program. It makes a system
-    /// call if there may be any.
+    /// Frees slots of frames that the kernel lost behind `port`'s program. Makes a system call only if there may be any.
     fn forget_lost(&mut self, port: usize);
 
     /// Sets the priorities whose frames have a credit, one bit for each.
@@ -197,20 +191,20 @@ pub(in crate::dataplane) trait Io {
     /// Returns the fill levels of `port`'s rings.
     fn rings(&mut self, port: usize) -> Rings;
 
-    /// Returns false when the thread that serves some rings has ended.
+    /// Returns false when a thread that serves some rings has ended.
     fn is_served(&self) -> bool {
         true
     }
 
-    /// Passes `port`'s rings out to be closed; it then has none.
+    /// Hands `port`'s rings out to be closed.
     fn part(&mut self, port: usize);
 
-    /// Takes the rings that wait for `port`, which has none. Returns false when none wait.
+    /// Takes the rings that are ready for `port`, which has none. Returns false when none are ready.
     fn join(&mut self, port: usize) -> bool;
 
     /// Reports that the last added rings have chunks to receive into.
     fn note_joined(&mut self);
 
-    /// Sleeps until a frame arrives, a signal comes, or `timeout` is over.
+    /// Sleeps until a frame or a wakeup arrives, or `timeout` is over.
     fn wait(&mut self, timeout: Option<Duration>);
 }

@@ -1,4 +1,4 @@
-//! One queue of one device, as the thread of the switch core sees it.
+//! One queue of one device, as seen by the switch core's thread.
 
 use std::os::fd::RawFd;
 
@@ -6,18 +6,18 @@ use xsk_rs::FrameDesc;
 
 use super::messages::{KernelLosses, Rings};
 
-/// Frames in and out of one queue of a device: an AF_XDP socket that the thread serves itself, or
-/// the queues to a thread that does.
+/// Frames in and out of one queue of a device: either an AF_XDP socket served by the same thread, or the queues to the
+/// thread that serves it.
 ///
 /// The holder of a descriptor owns its chunk. A lane takes back only chunks that it was given.
 pub(crate) trait Lane {
-    /// Returns received frames, or parts of frames in order, up to `most` of them and to a batch;
-    /// their chunks are the caller's now. Fewer only when there are no more.
+    /// Returns received frames, or parts of frames in order, at most `most` and at most one batch; the caller now holds
+    /// their chunks. Returns fewer only when there are no more.
     fn receive(&mut self, most: usize) -> &[FrameDesc];
 
     fn received_waiting(&mut self) -> usize;
 
-    /// Queues a frame, or the next part of one, for sending. Returns false when there is no room.
+    /// Queues a frame, or its next part, for sending. Returns false when there is no room.
     fn send(&mut self, frame: FrameDesc) -> bool;
 
     fn flush(&mut self);
@@ -27,14 +27,14 @@ pub(crate) trait Lane {
 
     fn fill_room(&mut self) -> usize;
 
-    /// Lends such chunks, up to a batch; there is [room](Self::fill_room).
+    /// Lends chunks to receive into, up to a batch; there is [room](Self::fill_room).
     fn fill(&mut self, chunks: &[FrameDesc]);
 
     fn losses(&self) -> KernelLosses;
 
     fn rings(&mut self) -> Rings;
 
-    /// Returns the descriptor that becomes readable when something has come, if there is one.
+    /// Returns the descriptor that becomes readable when there is work, if any.
     fn descriptor(&self) -> Option<RawFd> {
         None
     }
@@ -43,8 +43,7 @@ pub(crate) trait Lane {
         true
     }
 
-    /// Returns true if slots are kept for frames with a credit; the next calls are only for such
-    /// lanes.
+    /// Returns true if slots are reserved for frames with a credit; the next four methods apply only to such lanes.
     fn keeps_slots(&self) -> bool {
         false
     }
@@ -63,8 +62,7 @@ pub(crate) trait Lane {
     /// See [`Ledger::set_credited`](super::slots::Ledger::set_credited).
     fn set_credited(&mut self, _priorities: u8) {}
 
-    /// Returns true when something has come that no descriptor reports to poll(2), or nothing will
-    /// come any more.
+    /// Returns true if there is work that no descriptor reports to poll(2), or the other side has ended.
     fn has_news(&self) -> bool {
         false
     }

@@ -1,5 +1,4 @@
-//! Ring interfaces for the polling loop and the threads, implemented by AF_XDP and by a test's
-//! plain memory.
+//! Rings, for the polling loop and the threads: traits with implementations for AF_XDP and for tests.
 
 pub(super) mod io;
 pub(super) mod lane;

@@ -1,58 +1,58 @@
-//! Slots of an RX ring that are kept for frames with a credit.
+//! RX ring slots reserved for frames with a credit.
 //!
-//! The XDP program counts the slots that all other frames take, up to a limit that only grows. The loop counts them out
-//! and raises the limit. The argument is in the book (`docs/src/internals/design/credits-rings.md`).
+//! The XDP program counts the slots that all other frames take, up to a limit that only grows. The loop counts them out of
+//! the ring and raises the limit. `docs/src/internals/design/credits-rings.md` explains why this suffices.
 
 use std::fmt::Debug;
 
 use super::io::BATCH;
 
-/// Chunks that a fill ring may lack although the loop has filled it: fewer are not worth a call.
+/// Chunks that a fill ring may lack even after the loop has filled it, since fewer are not worth a call.
 const LACKING_MAX: u64 = BATCH as u64 / 2 - 1;
-/// Slots that data frames leave to control frames, and the part of all that lossy ones leave to others.
+/// Slots that data frames leave to control frames, and the fraction of all slots that lossy frames leave to others.
 const KEPT_FOR_CONTROL: u64 = 64;
 const KEPT_PART: u64 = 4;
 
-/// The words that a program shares with the loop, for one queue.
+/// Words that a program shares with the loop, for one queue.
 pub(in crate::dataplane) trait Words: Debug {
-    /// Slots taken by frames without a credit, since the start.
+    /// Returns the slots taken by frames without a credit since the start.
     fn entered(&self) -> u64;
-    /// Frames that the program has begun to hand over; all of those, if read later.
+    /// Returns the number of frames that the program has begun to pass on. Read last, it includes all of these.
     fn begun(&self) -> u64;
-    /// Frames of those that the socket will not get.
+    /// Returns the number of these frames that the socket will not get.
     fn returned(&self) -> u64;
-    /// Lets frames without a credit take slots up to this number.
+    /// Lets frames without a credit take slots up to this total.
     fn raise_limit(&self, limit: u64);
     /// Sets the priorities whose frames have a credit, one bit for each.
     fn set_credited(&self, priorities: u8);
 }
 
-/// Slots of an RX ring for frames with a credit.
+/// Reservation of RX ring slots for frames with a credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataplane) struct KeptSlots {
-    /// Their number.
+    /// Number of reserved slots.
     pub(in crate::dataplane) kept: u32,
     /// Slots that one credit may take; at least one.
     pub(in crate::dataplane) per_credit: u32,
     /// Priorities of lossless classes, one bit for each.
     pub(in crate::dataplane) lossless: u8,
-    /// Bytes of a frame in one slot; zero where every frame takes one.
+    /// Bytes of a frame in one slot; zero if every frame takes one.
     pub(in crate::dataplane) part_bytes: u64,
 }
 
-/// Slots that frames without a credit share.
+/// Slots shared by frames without a credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataplane) struct Shared {
-    /// All of them.
+    /// All shared slots.
     pub(in crate::dataplane) slots: u64,
-    /// Those left to control frames.
+    /// Slots that lossless classes leave to control frames.
     pub(in crate::dataplane) kept_from_lossless: u64,
-    /// Those that lossy classes leave to all others.
+    /// Slots that lossy classes leave to all others.
     pub(in crate::dataplane) kept_from_lossy: u64,
 }
 
 impl Shared {
-    /// Of a ring with this many entries, of which `kept` are for frames with a credit.
+    /// Divides a ring with this many entries, of which `kept` are reserved.
     pub(in crate::dataplane) fn of(ring: u32, kept: u32) -> Self {
         let slots = u64::from(ring).saturating_sub(u64::from(kept) + LACKING_MAX);
         let kept_from_lossless = KEPT_FOR_CONTROL.min(slots / KEPT_PART);
@@ -70,16 +70,16 @@ pub(in crate::dataplane) struct Ledger<W> {
     words: W,
     shared: u64,
     slots: KeptSlots,
-    /// Slots of frames without a credit that have come out of the ring, or never got there.
+    /// Slots of frames without a credit that have left the ring or never reached it.
     out: u64,
-    /// Frames that have come out of the ring.
+    /// Frames that have left the ring.
     frames: u64,
     limit: u64,
     credited: u8,
 }
 
 impl<W: Words> Ledger<W> {
-    /// Nothing is in the ring yet.
+    /// Creates the account of an empty ring.
     pub(in crate::dataplane) fn new(words: W, shared: Shared, slots: KeptSlots) -> Self {
         Self {
             words,
@@ -92,7 +92,8 @@ impl<W: Words> Ledger<W> {
         }
     }
 
-    /// A frame of this length has come out of the ring. One without metadata may have had a credit.
+    /// Accounts for a frame of this length leaving the ring. Call with `has_credit` for a frame without metadata, which may
+    /// have had one.
     pub(in crate::dataplane) fn count_out(&mut self, length: u64, has_credit: bool) {
         self.frames += 1;
         if !has_credit {
@@ -103,8 +104,8 @@ impl<W: Words> Ledger<W> {
         }
     }
 
-    /// Frees slots as far as `lent` chunks allow, which the kernel has to receive into or has filled. Returns the number of
-    /// credits that are surely covered by slots; frames in the ring included.
+    /// Frees slots as far as `lent` allows: chunks that the kernel can receive into or has filled. Returns the number of
+    /// credits certainly covered by slots, including those of frames in the ring.
     pub(in crate::dataplane) fn settle(&mut self, lent: usize) -> u32 {
         let (lent, kept) = (lent as u64, u64::from(self.slots.kept));
         let free = self.out + self.shared.min(lent.saturating_sub(kept));
@@ -116,15 +117,15 @@ impl<W: Words> Ledger<W> {
         u32::try_from(sure).unwrap_or(u32::MAX) / self.slots.per_credit.max(1)
     }
 
-    /// Returns true if slots are counted as taken. Some may be of frames that were lost on their way.
+    /// Returns true if slots are taken, some perhaps by frames that were lost before the ring.
     pub(in crate::dataplane) fn may_have_lost(&self) -> bool {
         self.words.entered() != self.out
     }
 
-    /// Frees the slots of frames that were lost on their way, if no frame is under way: `dropped` is the kernel's count of
-    /// them so far, read before.
+    /// Frees the slots of lost frames if no frame is between program and ring. `dropped` is the kernel's count of losses,
+    /// read before.
     pub(in crate::dataplane) fn forget_lost(&mut self, dropped: u64) {
-        // In this order: whatever is in `entered` has begun.
+        // Order matters: every frame in `entered` must be in `begun`.
         let entered = self.words.entered();
         let begun = self.words.begun();
         if self.frames + dropped + self.words.returned() == begun {
@@ -160,7 +161,7 @@ mod tests {
         part_bytes: 0,
     };
 
-    /// The program's side: `take` is what the C program does.
+    /// The program's side; `take` does what the C program does.
     #[derive(Clone, Debug, Default)]
     struct Shelf(Rc<Counts>);
 
@@ -209,15 +210,15 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        /// Frames without a credit arrive; the kernel loses so many of four behind the program.
+        /// Frames without a credit arrive; the kernel loses this many of four behind the program.
         Others(u8, u8),
-        /// Frames with a credit arrive, as many as there are credits.
+        /// Frames with a credit arrive, at most as many as there are credits.
         Paid(u8),
-        /// Frames get from the program to the ring, or are lost on the way.
+        /// Frames move from the program to the ring, or are lost.
         Land(u8),
-        /// The loop takes frames out, and keeps their chunks.
+        /// The loop takes frames out of the ring and holds their chunks.
         Out(u8),
-        /// Chunks come back, and the loop fills the ring and tells the core; `false`: it cannot fill.
+        /// Chunks are returned, and the loop fills the ring and reports credits; with `false` it cannot fill.
         Turn(u8, bool),
         Forget,
     }
@@ -234,18 +235,18 @@ mod tests {
     }
 
     proptest! {
-        /// No frame with a credit meets a fill ring without chunks, whatever else arrives and however late the loop is.
+        /// A frame with a credit always finds a chunk in the fill ring, whatever else arrives and however late the loop is.
         #[test]
         fn a_frame_with_a_credit_always_has_a_slot(steps in prop::collection::vec(step(), 1..100)) {
             let shelf = Shelf::default();
             let mut ledger = Ledger::new(shelf.clone(), Shared::of(RING, KEPT), SLOTS);
-            // Chunks that the kernel may fill, filled ones (with a credit?), those with the loop.
+            // Chunks in the fill ring, filled chunks (with a credit?), chunks held by the loop.
             let (mut fill, mut ring, mut pool) = (RING - 1, VecDeque::new(), 1u32);
             let (mut held, mut dropped) = (0u32, 0u64);
             // Credits that the neighbour has.
             let mut credits = ledger.settle(fill as usize);
             prop_assert_eq!(credits, KEPT);
-            // Frames that the program has passed on and the kernel still has: with a credit, and lost.
+            // Frames between program and ring: with a credit, and lost.
             let mut flying = VecDeque::new();
             for step in steps.into_iter().chain([Step::Land(u8::MAX); 4]) {
                 match step {
@@ -293,7 +294,7 @@ mod tests {
                 }
             }
             prop_assert!(flying.is_empty());
-            // Whatever was lost: once all is back, everything may be used again.
+            // Once all chunks are returned, every slot can be used again, regardless of losses.
             while let Some(has_credit) = ring.pop_front() {
                 ledger.count_out(60, has_credit);
             }

@@ -1,4 +1,4 @@
-//! Checks of a device before a program is attached to it, and the mode that it is attached in.
+//! Checks of a device before a program is attached, and the choice of the XDP mode.
 
 use nix::errno::Errno;
 use weir_config::daemon::{DaemonConfig, Port, XdpMode};
@@ -8,7 +8,7 @@ use crate::dataplane::error::DataplaneError;
 use crate::dataplane::kernel::devices::Device;
 use crate::os::holder::Holder;
 
-/// Returns the reason for which a program cannot be attached, with the process that has the device.
+/// Returns the error for a program that cannot be attached, with the process that uses the device.
 pub(super) fn cannot_attach(port: &Port, device: &Device, source: EbpfError) -> DataplaneError {
     let holder = match source {
         EbpfError::Busy { .. } => Holder::find(&port.device, device.index),
@@ -41,7 +41,7 @@ fn taken(port: &Port, holder: Holder) -> DataplaneError {
     }
 }
 
-/// Refuses a device that a switch with another run directory has: it will not release it soon.
+/// Refuses a device used by a switch with another run directory, which will not release it soon.
 pub(super) fn check_holder(
     config: &DaemonConfig,
     port: &Port,
@@ -53,7 +53,7 @@ pub(super) fn check_holder(
     }
 }
 
-/// Refuses native XDP where no frame would get through.
+/// Refuses native XDP if no frame would get through.
 pub(super) fn check_metadata(
     mode: XdpMode,
     port: &Port,
@@ -69,10 +69,10 @@ pub(super) fn check_metadata(
     })
 }
 
-/// With `auto`, native XDP is of no use where the program cannot write metadata.
+/// Chooses the mode. With `auto`, native XDP is useless if the program cannot write metadata.
 pub(super) fn attach_mode(mode: XdpMode, port: &Port, device: &Device) -> AttachMode {
     match mode {
-        // In generic mode the driver is not involved.
+        // Generic mode does not involve the driver.
         XdpMode::Auto if device.generic_only => AttachMode::Generic,
         XdpMode::Auto if port.hardware_time => AttachMode::Native,
         XdpMode::Auto if !device.driver.metadata => AttachMode::Generic,

@@ -1,5 +1,5 @@
-//! The XDP programs of all ports: attached first, since attaching may change what queues a device has, and opened once
-//! every queue has its socket. Until then frames go where they went without a program.
+//! The XDP programs of all ports. They are attached first, since attaching may change a device's queues, and opened once
+//! every queue has its socket. Until then they pass all frames to the kernel.
 
 use std::fs::{DirEntry, File};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +26,7 @@ use crate::dataplane::kernel::queueing::Queueing;
 use crate::dataplane::kernel::settings;
 use crate::dataplane::kernel::socket::XdpSocket;
 
-/// Time for a link to come back after attaching a program, which many drivers reset it for.
+/// Time for a link to return after attaching a program, for which many drivers reset it.
 const LINK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LINK_POLL: Duration = Duration::from_millis(20);
@@ -44,7 +44,7 @@ pub(in crate::dataplane) struct AttachedProgram {
     pub(in crate::dataplane) mode: AttachedMode,
     /// See [`PortSettings::cut_length`](weir_ebpf::PortSettings::cut_length).
     pub(in crate::dataplane) cut_length: u16,
-    /// Duplicates of its open sockets: the first one gives access to the packet memory.
+    /// Duplicates of its open sockets; the first one owns the packet memory.
     pub(in crate::dataplane) sockets: Vec<OwnedFd>,
     /// `xdp-mode = "auto"`.
     may_fall_back: bool,
@@ -56,7 +56,7 @@ pub(in crate::dataplane) struct AttachedProgram {
 }
 
 impl AttachedProgram {
-    /// Passes all frames to the kernel: the sockets are no longer read, and closed some time later.
+    /// Makes the program pass all frames to the kernel: the sockets are no longer read, and closed later.
     pub(in crate::dataplane) fn close(&self) -> Result<(), EbpfError> {
         self.program.update_settings(&PortSettings {
             fallback: weir_ebpf::Fallback::Pass,
@@ -66,8 +66,7 @@ impl AttachedProgram {
         Ok(())
     }
 
-    /// Attaches the program in generic mode, if the configuration permits it and the driver's
-    /// queues are empty.
+    /// Attaches the program in generic mode, if the configuration permits it and the driver's queues are empty.
     pub(in crate::dataplane) fn fall_back(&mut self) -> Result<bool, EbpfError> {
         let may = self.may_fall_back && self.mode == AttachedMode::Native && !self.facts.zero_copy;
         if may {
@@ -78,7 +77,7 @@ impl AttachedProgram {
         Ok(may)
     }
 
-    /// Detaches the program, and restores the settings that attaching it has changed.
+    /// Detaches the program, and restores the settings that attaching it changed.
     pub(in crate::dataplane) fn detach(self) -> Result<(), EbpfError> {
         let detached = self.program.detach();
         if let Some(lro) = &self.lro {
@@ -93,9 +92,8 @@ impl AttachedProgram {
         detached
     }
 
-    /// Changes the device's settings while the switch has it, now that no driver will restart.
-    /// Software needs none switched off: where tags are beside the frames of a veth, its sender put
-    /// them there.
+    /// Changes the device's settings while the switch uses it, now that no driver will restart. A virtual device needs no
+    /// offload switched off: if tags are stored next to its frames, the sender put them there.
     pub(in crate::dataplane) fn see_to_device(
         &mut self,
         config: &DaemonConfig,
@@ -108,19 +106,18 @@ impl AttachedProgram {
     }
 }
 
-/// Locks the pins while a switch runs: attaching takes over existing ones. The lock also ends with
-/// the process.
+/// Locks the pins while a switch runs, since attaching takes over existing ones. The lock also ends with the process.
 ///
 /// # Errors
 ///
-/// When another switch has it.
+/// When another switch holds the lock.
 pub(in crate::dataplane) fn lock(
     config: &DaemonConfig,
     pin_root: &Path,
 ) -> Result<Option<Flock<File>>, DataplaneError> {
     let deadline = Instant::now() + LOCK_WAIT;
     loop {
-        // Without a directory nothing can be pinned, as will be said.
+        // Without a directory nothing can be pinned; pinning reports it.
         let Ok(directory) = File::open(pin_root) else {
             return Ok(None);
         };
@@ -128,7 +125,7 @@ pub(in crate::dataplane) fn lock(
             Ok(lock) => return Ok(Some(lock)),
             Err((_, Errno::EWOULDBLOCK)) if Instant::now() >= deadline => break,
             Err((_, Errno::EWOULDBLOCK)) => std::thread::sleep(LINK_POLL),
-            // A file system without locks.
+            // The file system has no locks.
             Err(_) => return Ok(None),
         }
     }
@@ -143,8 +140,8 @@ pub(in crate::dataplane) fn lock(
     })
 }
 
-/// Attaches the programs, with their pins under `pin_root` if they are to stay when the process is
-/// killed, and waits for the links to be back. A port without a device has none.
+/// Attaches the programs and waits for the links to return. Pins are under `pin_root` if programs are to survive a killed
+/// process. A port without a device has no program.
 pub(in crate::dataplane) fn attach(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -195,18 +192,18 @@ pub(in crate::dataplane) fn attach(
     }
 }
 
-/// Removes the pins of other ports: a killed switch, or one that leaves its place to this one, may
-/// have had others, and its programs stay for as long as their pins.
+/// Removes the pins of other ports: a killed or replaced switch may have had others, and its programs stay attached as long
+/// as their pins.
 fn remove_other_pins(
     config: &DaemonConfig,
     devices: &[Option<Device>],
     pin_root: &Path,
 ) -> Result<(), DataplaneError> {
-    // Without a directory nothing can be pinned, as will be said.
+    // Without a directory nothing can be pinned; pinning reports it.
     let Ok(entries) = std::fs::read_dir(pin_root) else {
         return Ok(());
     };
-    // Files there are the kernel's own (progs.debug, maps.debug).
+    // Files there belong to the kernel (progs.debug, maps.debug).
     let is_directory = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     for entry in entries.flatten().filter(is_directory) {
         let (name, pins) = (entry.file_name(), entry.path());
@@ -225,8 +222,7 @@ fn remove_other_pins(
     Ok(())
 }
 
-/// Attaches one port's program, with the express path if there is one. It is loaded unless already
-/// present.
+/// Attaches one port's program, with the express path if there is one. Loads it unless it is loaded already.
 pub(in crate::dataplane) fn attach_one(
     config: &DaemonConfig,
     number: PortId,
@@ -238,12 +234,12 @@ pub(in crate::dataplane) fn attach_one(
     Checked::new(config, number, device, pin_root)?.attach(config, express, loaded)
 }
 
-/// A device that can have a program, and that no other process uses.
+/// A device that can run a program and that no other process uses.
 struct Checked<'a> {
     number: PortId,
     device: &'a Device,
     pins: Option<PathBuf>,
-    /// The previous switch has left its program there.
+    /// True if the previous switch has left its program attached.
     is_attached: bool,
 }
 
@@ -335,7 +331,7 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Waits until the links that were up before are back, or it takes too long.
+/// Waits until the links that were up before are back, or a limit is over.
 fn wait_for_links(config: &DaemonConfig, devices: &[Option<Device>]) {
     let began = Instant::now();
     for (port, device) in config.ports.iter().zip(devices) {
@@ -356,8 +352,7 @@ fn wait_for_links(config: &DaemonConfig, devices: &[Option<Device>]) {
     }
 }
 
-/// Completes the configuration by the devices' state with the programs attached: the receiving
-/// queues, and the size of a chunk.
+/// Completes the configuration with values known once the programs are attached: receive queues, and the chunk size.
 pub(in crate::dataplane) fn settle(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -377,7 +372,7 @@ pub(in crate::dataplane) fn settle(
     Ok(settled)
 }
 
-/// Refuses several queues where classes have credits, which stand for slots of one ring.
+/// Refuses several queues for classes with credits, which count the slots of a single ring.
 pub(in crate::dataplane) fn check_credits(
     config: &DaemonConfig,
     port: &Port,
@@ -392,14 +387,14 @@ pub(in crate::dataplane) fn check_credits(
     }
 }
 
-/// Refuses a queue that frames come in by and that no port receives from.
+/// Refuses a queue that receives frames but has no socket.
 pub(in crate::dataplane) fn check_queues(
     ports: &[Port],
     port: &Port,
     has: Option<u32>,
 ) -> Result<(), DataplaneError> {
     let has = has.unwrap_or(0);
-    // If the port's own queue is missing, its sockets will report it.
+    // A port's own missing queue is reported when its socket is opened.
     let mut left_out = port.left_out(ports, has);
     if left_out.is_empty() {
         return Ok(());
@@ -427,7 +422,7 @@ pub(in crate::dataplane) fn check_queues(
     }
 }
 
-/// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
+/// The sockets of a port for its XDP program: by queue, beginning at the port's first.
 #[derive(Debug)]
 pub(in crate::dataplane) struct PortDoor {
     sockets: Vec<OwnedFd>,
@@ -458,7 +453,7 @@ impl PortDoor {
     }
 }
 
-/// Opens the port to frames: the program learns its sockets. Counts from before are reset.
+/// Opens the port to frames by passing its sockets to the program. Resets earlier counts.
 pub(in crate::dataplane) fn open_door(
     port: &Port,
     attached: &mut AttachedProgram,
@@ -471,7 +466,7 @@ pub(in crate::dataplane) fn open_door(
     attached.facts.zero_copy = door.zero_copy;
     attached.cut_length = door.cut_length;
     let program = &mut attached.program;
-    // Nothing is redirected that could be a part of a frame.
+    // Nothing is redirected that could be part of a frame.
     let closed = programs::closed(port, attached.number, door.cut_length);
     program.update_settings(&closed).map_err(failed)?;
     program.forget_counters().map_err(failed)?;
@@ -508,7 +503,7 @@ mod tests {
 
     #[test]
     fn a_queue_without_a_socket_is_refused() {
-        // No such device: nothing is known of its RSS.
+        // Without the device nothing is known about its RSS.
         let split = ports(
             &[
                 port("weir-none", "name = \"a\"\nqueues = 2"),

@@ -15,8 +15,7 @@ use crate::dataplane::memory::umem::{self, Memory, MemoryOptions};
 use crate::dataplane::rings::slots::KeptSlots;
 use crate::dataplane::DataplaneError;
 
-/// The memory with all sockets bound to it. By port, and of sockets within a port by queue; a port
-/// without a device has none.
+/// The memory with all sockets bound to it, by port, and by queue within a port. A port without a device has none.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Bound {
     pub(in crate::dataplane) memory: Memory,
@@ -35,9 +34,9 @@ pub(in crate::dataplane) struct Wish {
 /// Allocates memory of `chunks` chunks, and a socket on it for every queue of the ports that have a
 /// device.
 ///
-/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the
-/// first decides, and later ones that cannot do the same are refused. With `zero-copy = "auto"`,
-/// one port that cannot therefore has all ports copied.
+/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the first decides, and later
+/// ones that cannot do the same are refused. With `zero-copy = "auto"`, a single port without zero-copy therefore puts all
+/// ports into copy mode.
 pub(in crate::dataplane) fn bind(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -72,7 +71,7 @@ pub(in crate::dataplane) fn bind(
         %refused,
         "the kernel has no memory for ports with and without zero-copy: all ports are copied"
     );
-    // The UMEM of a socket in zero-copy is for such sockets for good.
+    // Once used by a zero-copy socket, a UMEM accepts only such sockets.
     drop(bound);
     let mut bound = Bound::from(Reserved::new(options)?);
     let copied = Wish {
@@ -102,8 +101,8 @@ pub(in crate::dataplane) struct Reserved {
 }
 
 impl Reserved {
-    /// Allocates memory for a switch that is to replace one with as much. `None` if it cannot be
-    /// had twice, or in huge pages only once.
+    /// Allocates memory for a switch that is to replace one with as much. Returns `None` if it cannot be allocated twice, or
+    /// only once in huge pages.
     pub(super) fn beside_another(config: &DaemonConfig, chunks: u32) -> Option<Self> {
         let reserved = Self::new(options(config, chunks)).ok()?;
         let is_as_good = config.dataplane.huge_pages == HugePages::Off
@@ -140,7 +139,7 @@ impl From<Reserved> for Bound {
 }
 
 impl Bound {
-    /// On an error, the sockets of the previous ports are open.
+    /// Opens all sockets. On an error, the sockets of earlier ports stay open.
     fn open_all(
         &mut self,
         config: &DaemonConfig,
@@ -226,7 +225,7 @@ fn kept_slots(config: &DaemonConfig, kept: u32) -> KeptSlots {
     }
 }
 
-/// Refuses sockets in zero-copy whose buffers do not hold a frame.
+/// Refuses zero-copy sockets whose buffers do not hold a frame.
 pub(in crate::dataplane) fn check_buffers(
     config: &DaemonConfig,
     port: &Port,

@@ -1,5 +1,4 @@
-//! The dataplane's threads: one for the switch core, which also serves the sockets, or leaves that
-//! to others.
+//! The dataplane's threads: one for the switch core, which serves the sockets itself or leaves them to other threads.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -24,7 +23,7 @@ use crate::dataplane::ways::{Ways, WorkerWay};
 use crate::dataplane::worker::{Ended, PortLimits, Queues, Worker};
 use crate::os::placement;
 
-/// State of the switch core's thread, beside the lanes.
+/// State of the switch core's thread besides the lanes.
 pub(in crate::dataplane) struct Parts {
     pub(in crate::dataplane) memory: Memory,
     pub(in crate::dataplane) switch: Switch,
@@ -36,7 +35,7 @@ pub(in crate::dataplane) struct Parts {
     pub(in crate::dataplane) express: Result<ExpressParts, State>,
 }
 
-/// Threads that are yet to start. The kernel already has chunks to receive into.
+/// Threads that are not started yet. The kernel already has chunks to receive into.
 pub(in crate::dataplane) struct Prepared {
     threads: Unstarted,
     ways: Ways,
@@ -58,7 +57,7 @@ pub(in crate::dataplane) struct Threads {
 }
 
 impl Prepared {
-    /// Prepares as many threads as `config` requires, over the sockets by port.
+    /// Prepares the threads that `config` requires, over the sockets by port.
     ///
     /// # Errors
     ///
@@ -78,7 +77,7 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// When there can be no more threads.
+    /// When a thread cannot be started.
     pub(in crate::dataplane) fn start(self, config: &DataplaneConfig) -> io::Result<Threads> {
         let mut threads = SocketWorkers::default();
         let core = match self.threads {
@@ -177,7 +176,7 @@ impl Prepared {
 }
 
 impl Threads {
-    /// Waits for the core's thread, which has been requested to stop, and ends the others.
+    /// Waits for the core's thread, which was asked to stop before, and ends the others.
     ///
     /// # Errors
     ///
@@ -189,9 +188,9 @@ impl Threads {
     }
 }
 
-/// Returns the number of threads that serve the sockets of this many ports beside the core's.
+/// Returns the number of threads besides the core's that serve the sockets of this many ports.
 pub(in crate::dataplane) fn beside_the_core(config: &DataplaneConfig, ports: usize) -> usize {
-    // This thread keeps off those that are reserved.
+    // CPUs reserved for the dataplane are excluded for this thread.
     let cpus = std::thread::available_parallelism()
         .unwrap_or(NonZeroUsize::MIN)
         .saturating_add(placement::reserved(config).len());
@@ -233,7 +232,7 @@ fn start_core<L: Lane + Send + 'static>(
         })
 }
 
-/// Makes sleeps end in time, on the requested CPU.
+/// Makes sleeps end on time, and moves the thread to `cpu`.
 fn prepare_thread(cpu: Option<usize>) {
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
         tracing::warn!(%error, "cannot set precise timers for a dataplane thread");

@@ -1,5 +1,5 @@
-//! From a configuration to threads that run: the programs of the ports, the sockets on one memory, the threads, and what of it can
-//! be made before there is a place for it.
+//! Start of the dataplane: the ports' programs, the sockets on one memory, the threads, and a reserve of parts that can be
+//! prepared in advance.
 //!
 //! Design: docs/src/internals/design/devices.md.
 

@@ -1,4 +1,4 @@
-//! The XDP programs of the ports before they are at their devices.
+//! The XDP programs of the ports before they are attached.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use crate::dataplane::kernel::settings;
 
 const THREADS_MAX: usize = 8;
 
-/// Programs that are in the kernel and not attached yet.
+/// Programs that are loaded but not attached yet.
 #[derive(Debug, Default)]
 pub(in crate::dataplane) struct Programs(BTreeMap<(PortId, u32), PortProgram>);
 
@@ -34,8 +34,8 @@ impl Programs {
         Ok(loaded)
     }
 
-    /// Loads the programs of ports that have a device and no program here. The verifier takes its
-    /// time for each, so that several threads wait for it.
+    /// Loads the programs of ports that have a device and no program here. The verifier is slow, so several threads load in
+    /// parallel.
     ///
     /// # Errors
     ///
@@ -114,8 +114,7 @@ pub(super) fn load(
     })
 }
 
-/// Settings while there is no socket: frames go where they went without a program, where a keeper
-/// counts them.
+/// Returns the settings without sockets: frames are passed to the kernel, where a keeper counts them.
 pub(super) fn closed(port: &Port, number: PortId, cut_length: u16) -> PortSettings {
     PortSettings {
         fallback: weir_ebpf::Fallback::Pass,

@@ -1,5 +1,5 @@
-//! Slow parts of a start that need no place yet: made while another switch still forwards, so that
-//! neighbours wait only for the rest.
+//! Slow parts of a start that need no device. They are prepared while another switch still forwards, so that neighbours wait
+//! only for the rest.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,8 +18,7 @@ use crate::dataplane::kernel::devices::{self, Device, Lack};
 use crate::dataplane::kernel::express::Prospect;
 use crate::os::{fabric_key, random};
 
-/// Packet memory, the switch core's memory, and the programs of all ports. Parts that do not fit
-/// are made again.
+/// Packet memory, the switch core's memory, and the programs of all ports. Parts that do not fit are made again.
 #[derive(Debug)]
 pub struct Reserve {
     config: DaemonConfig,
@@ -27,19 +26,19 @@ pub struct Reserve {
     pub(in crate::dataplane) programs: Programs,
     pub(in crate::dataplane) express: Prospect,
     switch: Option<(SwitchConfig, Switch)>,
-    /// `None` if they were not made beforehand.
+    /// `None` if they were not prepared.
     pub(in crate::dataplane) secrets: Option<Secrets>,
     /// See [`queue`].
     pub(in crate::dataplane) patience: Duration,
 }
 
 impl Reserve {
-    /// Makes all of it for a switch with `config`, beside one that runs on the same devices. Memory
-    /// that cannot be allocated twice is left for later.
+    /// Prepares all parts for a switch with `config` while another runs on the same devices. Leaves memory that cannot be
+    /// allocated twice for later.
     ///
     /// # Errors
     ///
-    /// Errors that would prevent that switch, as far as they show without touching a device.
+    /// Errors of that switch that can be detected without touching a device.
     pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
         let secrets = Secrets::new(config)?;
         let devices = devices::find(config, Lack::WaitsUnlessUsed)?;
@@ -55,7 +54,7 @@ impl Reserve {
         })
     }
 
-    /// For a start without any preparation.
+    /// Creates an empty reserve, for a start without preparation.
     pub(in crate::dataplane) fn bare(config: &DaemonConfig) -> Self {
         let beside = launch::beside_the_core(&config.dataplane, config.ports.len());
         Self {
@@ -69,7 +68,7 @@ impl Reserve {
         }
     }
 
-    /// The ports were another switch's a moment ago.
+    /// Marks the ports as used by another switch a moment ago.
     pub(in crate::dataplane) fn after_another(self) -> Self {
         Self {
             patience: queue::PATIENCE_AFTER_ANOTHER,
@@ -77,7 +76,7 @@ impl Reserve {
         }
     }
 
-    /// Makes the memories beside `attach`, unless they are there.
+    /// Allocates missing memory while `attach` runs.
     pub(in crate::dataplane) fn fill_beside<T>(
         &mut self,
         devices: &[Option<Device>],
@@ -94,7 +93,7 @@ impl Reserve {
             let done = attach(programs, express);
             (done, made.join())
         });
-        // A failure repeats where it is reported.
+        // A failure is repeated and reported later.
         if let Ok(Ok((memory, switch))) = made {
             self.memory = Some(memory);
             self.switch = Some(switch);
@@ -102,7 +101,7 @@ impl Reserve {
         done
     }
 
-    /// Returns nothing if it was made for another configuration.
+    /// Returns an empty reserve if it was made for another configuration.
     pub(in crate::dataplane) fn only_for(self, config: &DaemonConfig) -> Self {
         if self.config == *config {
             self
@@ -111,7 +110,7 @@ impl Reserve {
         }
     }
 
-    /// Returns the switch core; a new one if there is none with this configuration.
+    /// Returns the switch core; a new one if none was made with this configuration.
     pub(in crate::dataplane) fn switch(
         &mut self,
         core: SwitchConfig,
@@ -123,7 +122,7 @@ impl Reserve {
     }
 }
 
-/// Makes the memories of a switch that has none yet.
+/// Allocates the memory of a switch that has none yet.
 fn first_memories(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -135,7 +134,7 @@ fn first_memories(
     Ok((memory, (core.clone(), new_switch(core)?)))
 }
 
-/// Messages about the devices are logged when programs are attached.
+/// Estimates the settled configuration. Messages about the devices are logged when programs are attached.
 fn settled_beforehand(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -149,14 +148,14 @@ fn new_switch(core: SwitchConfig) -> Result<Switch, DataplaneError> {
     Ok(switch)
 }
 
-/// Numbers that no host knows.
+/// Numbers unknown to hosts.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Secrets {
-    /// The key of control frames, if they are sealed.
+    /// Key of control frames, if they are authenticated.
     key: Option<AuthenticationConfig>,
-    /// The secret of probes for loops.
+    /// Secret of loop probes.
     own: u64,
-    /// The epoch of credits: later than that of any switch before.
+    /// Epoch of credits, later than that of any earlier switch.
     epoch: u32,
 }
 
@@ -185,7 +184,7 @@ pub(in crate::dataplane) fn core(
     core
 }
 
-/// Milliseconds of the wall clock: a later start has a later epoch, modulo 2^32. Zero is none.
+/// Returns milliseconds of the wall clock: a later start has a later epoch, modulo 2^32. Zero means none.
 fn credit_epoch() -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());

@@ -1,20 +1,20 @@
-//! Exchange of rings with a running thread. Neither side ever waits for the other in a lock: the
-//! control plane, which is in no hurry, polls.
+//! Exchange of rings with a running thread. Neither side ever waits for the other in a lock: the control plane is in no
+//! hurry and polls.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::sync::{Arc, AtomicBool, Mailbox, Ordering};
 
-/// Polling interval of a waiter for rings.
+/// Polling interval for rings.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Both ends of a channel in and of a channel out. One change at a time is under way.
+/// Both ends of one channel in and one channel out. Only one change is in progress at a time.
 #[derive(Debug)]
 pub(crate) struct Doorway<I, O> {
     arrivals: Arc<Mailbox<I>>,
     departures: Arc<Mailbox<O>>,
-    /// The last arrival has not been handled yet.
+    /// True while the last arrival is not handled yet.
     is_pending: Arc<AtomicBool>,
 }
 
@@ -48,7 +48,7 @@ impl<I, O> Doorway<I, O> {
         !self.arrivals.is_empty()
     }
 
-    /// For the thread: reports that the arrival is in place, and works.
+    /// For the thread: reports that the arrival is in place and works.
     pub(crate) fn note_settled(&self) {
         self.is_pending.store(false, Ordering::Release);
     }
@@ -72,8 +72,7 @@ impl<I, O> Doorway<I, O> {
         drop(self.departures.pop());
     }
 
-    /// For the control plane: returns the object that the thread passes out; `None` when it does
-    /// not within `limit`.
+    /// For the control plane: returns the object that the thread passes out; `None` if there is none within `limit`.
     pub(crate) fn departure(&self, limit: Duration) -> Option<O> {
         let began = Instant::now();
         loop {
@@ -85,8 +84,8 @@ impl<I, O> Doorway<I, O> {
         }
     }
 
-    /// For the control plane: waits until the arrival is in place, and works. Returns false when
-    /// that takes longer than `limit`.
+    /// For the control plane: waits until the arrival is in place and works. Returns false when that takes longer than
+    /// `limit`.
     pub(crate) fn is_settled(&self, limit: Duration) -> bool {
         let began = Instant::now();
         while self.is_pending.load(Ordering::Acquire) {

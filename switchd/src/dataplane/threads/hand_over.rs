@@ -1,8 +1,8 @@
 //! Descriptors handed over between the thread of the switch core and a thread that serves sockets.
 //!
 //! Four rings for each socket, two in each direction, each with one writer and one reader: a batch is written or read by one
-//! atomic store. None can overflow: no more chunks are given to receive into than the RX ring has entries, and no more frames to
-//! send than may be outstanding.
+//! atomic store. None can overflow: the chunks lent for receiving are limited by the RX ring's entries, and the frames to
+//! send by the outstanding limit.
 
 use std::os::fd::RawFd;
 
@@ -14,10 +14,10 @@ use super::messages::{KernelLosses, Rings};
 use super::sleeper::Waker;
 use super::sync::{Arc, AtomicBool, AtomicCell, Consumer, Ordering, Producer, RingBuffer};
 
-/// State that the two sides share beside the rings.
+/// State shared by the two sides besides the rings.
 #[derive(Debug)]
 struct Figures {
-    /// The core has read them since they were written.
+    /// True if the core has read them since they were written.
     are_read: AtomicBool,
     losses: AtomicCell<KernelLosses>,
     rings: AtomicCell<Rings>,
@@ -34,7 +34,7 @@ pub(crate) struct CoreSide {
     scratch: [FrameDesc; BATCH],
     rx_ring: usize,
     tx_ring: usize,
-    /// Chunks lent to receive into that have not come back.
+    /// Chunks lent to receive into and not returned yet.
     lent: usize,
 }
 
@@ -47,14 +47,14 @@ pub(crate) struct SocketSide<L> {
     to_fill: Consumer<FrameDesc>,
     figures: Arc<Figures>,
     scratch: [FrameDesc; BATCH],
-    /// Frames sent whose chunks have not come back.
+    /// Frames sent whose chunks were not returned yet.
     outstanding: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) busy: bool,
-    /// There is something for the core.
+    /// True if there is work for the core.
     pub(crate) for_core: bool,
 }
 
@@ -134,12 +134,12 @@ impl Lane for CoreSide {
         self.socket_thread.wake();
     }
 
-    /// As of the last turn of the socket's thread before the previous call.
+    /// Values from the socket thread's last turn before the previous call.
     fn losses(&self) -> KernelLosses {
         self.figures.losses.load()
     }
 
-    /// As of the last turn of the socket's thread before the previous call.
+    /// Values from the socket thread's last turn before the previous call.
     fn rings(&mut self) -> Rings {
         let mut rings = self.figures.rings.load();
         rings.rx.used += self.received.slots() as u32;
@@ -148,13 +148,12 @@ impl Lane for CoreSide {
         rings
     }
 
-    /// The other side is gone once its thread has ended, which before the end only a panic does.
+    /// The other side is gone once its thread has ended, which only a panic causes early.
     fn is_served(&self) -> bool {
         Arc::strong_count(&self.figures) > 1
     }
 
-    /// The end of the socket's thread is news: it wakes this thread, which may just be about to
-    /// sleep.
+    /// The end of the socket's thread counts as work: it wakes this thread, which may be about to sleep.
     fn has_news(&self) -> bool {
         !self.received.is_empty() || !self.completed.is_empty() || !self.is_served()
     }
@@ -198,12 +197,12 @@ impl<L: Lane> SocketSide<L> {
         !self.to_send.is_empty() || !self.to_fill.is_empty()
     }
 
-    /// Returns true while chunks are to come back, which no descriptor reports.
+    /// Returns true while chunks are to be returned, which no descriptor reports.
     pub(crate) fn is_sending(&self) -> bool {
         self.outstanding > 0
     }
 
-    /// Lends the kernel chunks from the core. Returns true when there were any, and room.
+    /// Lends the kernel chunks from the core. Returns true when there were any, and room for them.
     pub(crate) fn fill(&mut self) -> bool {
         let room = self.lane.fill_room();
         let chunks = take(&mut self.to_fill, &mut self.scratch, room);
@@ -245,7 +244,7 @@ impl<L: Lane> SocketSide<L> {
     }
 }
 
-/// Takes up to `most`, and up to a batch.
+/// Takes at most `most`, and at most a batch.
 fn take<'a>(
     from: &mut Consumer<FrameDesc>,
     into: &'a mut [FrameDesc; BATCH],

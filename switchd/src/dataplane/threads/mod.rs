@@ -1,5 +1,5 @@
-//! Sleeping, waking and passing descriptors between the dataplane's threads. `tests/interleavings`
-//! compiles these files with loom's atomics, in a module that has the same names as this one.
+//! Sleeping, waking and passing descriptors between the dataplane's threads. `tests/interleavings` compiles these files with
+//! loom's atomics, in a module with the same names as this one.
 
 pub(super) mod doorway;
 pub(super) mod hand_over;

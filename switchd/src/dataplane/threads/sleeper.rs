@@ -1,4 +1,4 @@
-//! Sleeping until there is work, without a system call for work that comes while no thread sleeps.
+//! Sleeping until there is work; work that arrives while no thread sleeps costs no system call.
 
 use std::os::fd::RawFd;
 
@@ -22,8 +22,8 @@ pub(crate) struct Waker {
 }
 
 impl Sleeper {
-    /// Sleeps end when one of `readable` is readable, or on `wake`. The descriptors stay open until
-    /// they are [forgotten](Self::forget).
+    /// Creates a sleeper. Sleeps end when one of `readable` is readable, or on `wake`. The descriptors stay open until they
+    /// are [forgotten](Self::forget).
     pub(crate) fn new(wake: Wake, readable: impl IntoIterator<Item = RawFd>) -> Self {
         Self {
             readable: Readable::new(&wake, readable),
@@ -48,18 +48,19 @@ impl Sleeper {
         self.readable.remove(descriptor);
     }
 
-    /// Clears the wakeup. Earlier work is to be looked for after this.
+    /// Clears the wakeup. Check for earlier work after this call.
     pub(crate) fn clear(&self) {
         self.wake.clear();
     }
 
-    /// Sleeps until a descriptor is readable, a waker wakes it, or `timeout` is over; not at all
-    /// when there is work already.
+    /// Sleeps until a descriptor is readable, a waker wakes it, or `timeout` is over. Returns at once when there is work
+    /// already.
     pub(crate) fn sleep(&mut self, timeout: Option<Duration>, has_work: impl FnOnce() -> bool) {
-        // Exchanged and not stored, here and below: an exchange comes behind what a waker has exchanged, also in loom's model,
-        // where a waker's `false` could otherwise come behind this. It costs little beside the system call.
+        // An exchange rather than a store, here and below: it is ordered after a waker's exchange, whose `false` could
+        // otherwise come later in loom's model. It costs little compared with the system call.
         self.asleep.swap(true, Ordering::Relaxed);
-        // Either the waker's fence comes first, and its work is seen here, or this one does, and it sees that we sleep.
+        // Either the waker's fence comes first and its work is seen here, or this fence comes first and the waker sees that
+        // this thread sleeps.
         fence(Ordering::SeqCst);
         if !has_work() {
             self.readable.wait(timeout);
@@ -69,7 +70,7 @@ impl Sleeper {
 }
 
 impl Waker {
-    /// To be called after work was put where the sleeper finds it.
+    /// Wakes the sleeper. Call this after publishing the work.
     pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {

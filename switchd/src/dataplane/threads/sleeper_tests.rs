@@ -1,4 +1,5 @@
-//! Sleeping and waking with the kernel's eventfd and this machine's memory; `tests/interleavings.rs` has all orders.
+//! Sleeping and waking with the kernel's eventfd and this machine's memory model; `tests/interleavings.rs` checks all
+//! orders.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use crossbeam::queue::ArrayQueue;
 use super::sleeper::Sleeper;
 use super::wake::Wake;
 
-/// Without a timeout: a lost wake hangs.
+/// Has no timeout, so a lost wakeup hangs.
 #[test]
 fn no_wake_is_lost() {
     const ROUNDS: u32 = 20_000;

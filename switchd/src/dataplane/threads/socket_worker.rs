@@ -1,9 +1,8 @@
-//! The threads that serve sockets, where the thread of the switch core does not do that itself.
+//! Threads that serve the sockets for the switch core's thread.
 //!
-//! Most of what a frame costs in copy mode is the kernel's work in the system call that sends it, and in zero-copy mode
-//! the traffic of the rings. That is what these threads take over; what the switch knows (buffers, pauses, the Level
-//! Table) stays with one thread, so that nothing of it is shared. A flow's frames pass the same queues one behind
-//! the other and stay in order.
+//! Most of the cost of a frame is the kernel's work in the sending system call (copy mode) or the ring traffic (zero-copy
+//! mode). These threads take it over. The state of the switch (buffers, pauses, the Level Table) stays with one thread and
+//! is not shared. A flow's frames pass the same queues in sequence and stay in order.
 
 use weir_core::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use super::sleeper::{Sleeper, Waker};
 use super::sync::thread::{self, JoinHandle};
 use super::sync::{Arc, AtomicBool, Ordering};
 
-/// The threads; they end with [`stop`](Self::stop).
+/// The threads. Stop them with [`stop`](Self::stop).
 #[derive(Debug, Default)]
 pub(crate) struct SocketWorkers {
     threads: Vec<JoinHandle<()>>,
@@ -25,7 +24,7 @@ pub(crate) struct SocketWorkers {
 
 #[derive(Debug)]
 pub(crate) struct SocketWorker<L> {
-    /// With the ports that they belong to.
+    /// Sockets with the number of their port.
     pub(crate) sockets: Vec<(usize, SocketSide<L>)>,
     pub(crate) sleeper: Sleeper,
     pub(crate) doorway: SocketDoorway<L>,
@@ -38,13 +37,13 @@ pub(crate) struct SocketWorker<L> {
 #[derive(Debug)]
 pub(crate) enum Change<L> {
     Join(Vec<(usize, SocketSide<L>)>),
-    /// Take the arrived frames from this port's sockets, and pass them out.
+    /// Take the received frames from this port's sockets, and pass the sockets out.
     Part(usize),
 }
 
 pub(crate) type SocketDoorway<L> = Doorway<Change<L>, Vec<(usize, SocketSide<L>)>>;
 
-/// Wakes the thread of the switch core when a thread ends.
+/// Wakes the switch core's thread when a thread ends.
 struct WakeAtEnd(Waker);
 
 impl Drop for WakeAtEnd {
@@ -54,11 +53,11 @@ impl Drop for WakeAtEnd {
 }
 
 impl SocketWorkers {
-    /// Starts a thread, after `prepare` in it.
+    /// Starts a thread that calls `prepare` first.
     ///
     /// # Errors
     ///
-    /// When there can be no more threads.
+    /// When it cannot be started.
     pub(crate) fn start<L: Lane + Send + 'static>(
         &mut self,
         worker: SocketWorker<L>,
@@ -70,8 +69,7 @@ impl SocketWorkers {
         let thread = thread::Builder::new()
             .name(format!("weir-worker-{}", self.threads.len()))
             .spawn(move || {
-                // Dropped in the opposite order, also after a panic: the core is woken when the
-                // sockets are gone.
+                // Dropped in reverse order, also after a panic: the core is woken once the sockets are gone.
                 let _at_end = at_end;
                 let mut worker = worker;
                 prepare();
@@ -133,7 +131,7 @@ impl<L: Lane> SocketWorker<L> {
         }
     }
 
-    /// Works until there was nothing to do for a while, then sleeps.
+    /// Works until nothing was to do for a while, then sleeps.
     fn turn(&mut self, stopping: &AtomicBool) {
         let mut last_work = (self.clock)();
         loop {

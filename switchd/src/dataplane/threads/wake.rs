@@ -23,7 +23,7 @@ impl Wake {
         Ok(Self(Arc::new(EventFd::from_flags(flags)?)))
     }
 
-    /// Makes the descriptor readable. A counter that is full is readable already.
+    /// Makes the descriptor readable. A full counter already is.
     pub(in crate::dataplane) fn signal(&self) {
         let _ = self.0.write(1);
     }
@@ -44,7 +44,7 @@ impl AsFd for Wake {
 }
 
 impl Readable {
-    /// `wake` and others, which stay open until they are removed.
+    /// Creates a set of `wake` and others, which stay open until they are removed.
     pub(in crate::dataplane) fn new(wake: &Wake, others: impl IntoIterator<Item = RawFd>) -> Self {
         let own = wake.as_fd().as_raw_fd();
         let descriptors = others.into_iter().chain([own]);
@@ -59,7 +59,7 @@ impl Readable {
         )
     }
 
-    /// Adds a descriptor, in the place of a removed one if there is any.
+    /// Adds a descriptor, replacing a removed one if possible.
     pub(in crate::dataplane) fn add(&mut self, fd: RawFd) {
         match self.0.iter_mut().find(|place| place.fd == NONE) {
             Some(place) => place.fd = fd,
@@ -77,7 +77,7 @@ impl Readable {
         }
     }
 
-    /// Waits until one of them is readable, or `timeout` is over.
+    /// Waits until a descriptor is readable, or `timeout` is over.
     pub(in crate::dataplane) fn wait(&mut self, timeout: Option<Duration>) {
         let limit = timeout.map(|timeout| libc::timespec {
             tv_sec: (timeout.as_nanos() / NANOS_PER_SECOND) as libc::time_t,

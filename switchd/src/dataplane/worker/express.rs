@@ -1,5 +1,5 @@
-//! The core's side of the hand-over to the express path: which frames of the slow path are still inside, and when an egress is
-//! open. The argument is in the book (`docs/src/internals/express.md`).
+//! The core's side of the hand-over to the express path: frames of the slow path that are still inside, and the state of
+//! each egress. `docs/src/internals/express.md` explains why the hand-over keeps the order.
 
 use weir_api::words::Express as State;
 use weir_core::units::PRIORITY_COUNT;
@@ -10,58 +10,58 @@ use crate::dataplane::exchange::express::{ByFlow, ExpressOrder, ExpressParts, Li
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::Io;
 
-/// How long a port stays shut at which a redirected frame was lost.
+/// Time for which a port stays closed after the loss of a redirected frame.
 const LOSS_PAUSE: Duration = Duration::from_secs(1);
-/// Longer than any pause: 65,535 quanta of a line of 10 Mbit/s, twice.
+/// Longer than any pause: twice 65,535 quanta at 10 Mbit/s.
 const PAUSE_MAX: Duration = Duration::from_secs(7);
-/// Between two times that the thread says that it runs, and two looks at egresses of which nothing was heard. Every look takes a
-/// cache line away from the programs.
+/// Interval between two beats of this thread, and between two checks of quiet egresses. Each check takes a cache line away
+/// from the programs.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// For so long the core waits for frames that are on their way as it shuts an egress: a poll is over long before. What is on its way
-/// after that is no frame any more but a count that went wrong, and the egress stays shut for as long as it is wrong.
+/// Maximum time that the core waits for frames in flight after closing an egress; a poll is much shorter. A later count is
+/// wrong, and the egress stays closed as long as it is.
 const ON_WAY_MAX: Duration = Duration::from_millis(50);
 
-/// What this thread knows beside the words. Without them there is no path.
+/// This thread's state besides the words. Without words there is no path.
 #[derive(Debug, Default)]
 pub(super) struct Express {
     parts: Option<ExpressParts>,
-    /// Why there is no path, where there is none.
+    /// Reason for which there is no path, if any.
     absent: State,
-    /// By chunk that a frame inside begins with: its ingress and priority.
+    /// Ingress and priority of each frame inside, by its first chunk.
     origins: Vec<(u8, u8)>,
-    /// Frames that programs have handed over and that have come, or were given up.
+    /// Frames handed over by programs that were received, or counted as lost.
     received: ByFlow,
     lines: Vec<Line>,
-    /// Ports at which something happened since they were last looked at.
+    /// Ports at which something happened since their last check.
     looks: PortSet,
-    /// The routes that the programs have.
+    /// Version of the routes that the programs have.
     ready: Option<u64>,
-    /// The programs may use the path.
+    /// True if the programs may use the path.
     is_on: bool,
     looked_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// What the clerk says of it.
+    /// The clerk's judgement of the port.
     judged: State,
-    /// As this thread has left it; the program may have shut it since.
+    /// State set by this thread; the program may have closed it since.
     is_open: bool,
-    /// MAC control frames of the port that the core has handled.
+    /// MAC control frames of the port handled by the core.
     handled: u32,
-    /// Since when its program has seen more of them, and how many.
+    /// Number of control frames that its program has seen beyond these, and since when.
     ahead: Option<(u32, Instant)>,
-    /// Since when it is shut while frames that were let pass before may still be on their way.
+    /// Time of closing, while frames forwarded before may still be in flight.
     shut_at: Option<Instant>,
-    /// Frames that the device did not take.
+    /// Frames that the device did not accept.
     lost: u64,
-    /// Shut until then for that.
+    /// Closed until then because of lost frames.
     shut_until: Instant,
 }
 
 impl Express {
-    /// With the path, for a pool of so many chunks and so many ports; none of them may be left by it yet.
+    /// Creates the path for a pool of `chunks` chunks and `ports` ports, all closed.
     pub(super) fn new(parts: ExpressParts, chunks: usize, ports: usize) -> Self {
         let line = Line {
             judged: State::NoDevice,
@@ -76,7 +76,7 @@ impl Express {
         }
     }
 
-    /// Without it.
+    /// Creates the state without a path.
     pub(super) fn absent(why: State) -> Self {
         Self {
             absent: why,
@@ -84,7 +84,7 @@ impl Express {
         }
     }
 
-    /// A program has handed a frame over.
+    /// Records a frame handed over by a program.
     pub(super) fn note_received(&mut self, chunk: Chunk, ingress: PortId, priority: u8) {
         if let Some(origin) = self.origins.get_mut(chunk as usize) {
             *origin = (ingress.index() as u8, priority);
@@ -95,7 +95,7 @@ impl Express {
         }
     }
 
-    /// The frame that begins with this chunk came from nobody's program.
+    /// Records a frame that no program has handed over.
     pub(super) fn note_injected(&mut self, chunk: Chunk, ingress: PortId, priority: u8) {
         if let Some(parts) = &self.parts {
             parts.words.enter(ingress.index() as u8, priority);
@@ -103,34 +103,34 @@ impl Express {
         self.note_received(chunk, ingress, priority);
     }
 
-    /// It is no longer inside: its device has sent it, or it was dropped.
+    /// Removes a frame from those inside: its device has sent it, or it was dropped.
     pub(super) fn note_finished(&mut self, chunk: Chunk) {
         if let (Some(parts), Some(origin)) = (&self.parts, self.origins.get(chunk as usize)) {
             parts.words.finish(origin.0, origin.1, 1);
         }
     }
 
-    /// Whether there is a path, open or not.
+    /// Returns true if there is a path, open or not.
     pub(super) fn is_there(&self) -> bool {
         self.parts.is_some()
     }
 
-    /// Whether this thread must say again and again that it runs.
+    /// Returns true if this thread must send beats.
     pub(super) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Something may have changed at a port.
+    /// Marks a port to be checked.
     pub(super) fn look_at(&mut self, port: PortId) {
         self.looks.insert(port);
     }
 
-    /// Something may have changed at any port.
+    /// Marks all ports to be checked.
     pub(super) fn look_around(&mut self) {
         self.looked_at = Instant::default();
     }
 
-    /// The core has handled a MAC control frame of this port.
+    /// Records that the core has handled a MAC control frame of this port.
     pub(super) fn note_control(&mut self, port: PortId) {
         if let Some(line) = self.lines.get_mut(port.index()) {
             line.handled = line.handled.wrapping_add(1);
@@ -138,8 +138,8 @@ impl Express {
         self.look_at(port);
     }
 
-    /// The core is about to send by this port: until when its line is busy with other frames, if any may have passed since it
-    /// was asked last.
+    /// Claims the line of a port before the core sends. Returns the time until which other frames occupy it, if any may have
+    /// passed since the last call.
     pub(super) fn take_line(&mut self, now: Instant, port: PortId) -> Option<Instant> {
         let line = self.lines.get_mut(port.index())?;
         if !line.is_open {
@@ -149,8 +149,8 @@ impl Express {
         Some(line.shut(now, &*parts.words, port))
     }
 
-    /// Whether the device of this port, which is shut, is still to be given frames that were let pass before: what the core sends now
-    /// could take the room that was found for them.
+    /// Returns true while the device of a closed port has not received all frames forwarded before: frames sent by the core
+    /// now could take their room.
     pub(super) fn awaits_frames(&mut self, now: Instant, port: PortId) -> bool {
         let line = self.lines.get_mut(port.index());
         let Some((line, parts)) = line.zip(self.parts.as_ref()) else {
@@ -167,7 +167,7 @@ impl Express {
         false
     }
 
-    /// The programs have the routes of this version, or not those that the switch has now.
+    /// Enables the path, or disables it while the programs' routes differ from the switch's.
     fn set_mode(&mut self, is_on: bool) {
         let Some(parts) = self.parts.as_ref().filter(|_| self.is_on != is_on) else {
             return;
@@ -179,7 +179,7 @@ impl Express {
         self.is_on = is_on;
     }
 
-    /// Whether frames leave by a port on this path, and if not, why.
+    /// Returns the state of the path at an egress: open, or the reason against it.
     pub(super) fn state(&self, now: Instant, port: usize, is_tapped: bool) -> State {
         let Some((line, parts)) = self.lines.get(port).zip(self.parts.as_ref()) else {
             return self.absent;
@@ -201,22 +201,22 @@ impl Express {
         }
     }
 
-    /// Tells `read` what has taken the path by port and priority, and what was lost of it.
+    /// Returns the words, which count the frames forwarded and lost by port and priority.
     pub(super) fn words(&self) -> Option<&dyn Words> {
         self.parts.as_ref().map(|parts| &*parts.words)
     }
 }
 
 impl Line {
-    /// Shuts it for all priorities. When the line is free.
+    /// Closes an egress for all priorities. Returns the time at which its line is free.
     fn shut(&mut self, now: Instant, words: &dyn Words, port: u8) -> Instant {
         words.close(port);
         (self.is_open, self.shut_at) = (false, Some(now));
         Instant::from_nanos(words.free_at(port))
     }
 
-    /// Whether MAC control frames have been seen that the core has not handled. One that was lost on the way is the core's
-    /// after the longest pause.
+    /// Returns true if a program has seen MAC control frames that the core has not handled. After the longest pause, missing
+    /// ones count as lost.
     fn is_behind(&mut self, now: Instant, seen: u32) -> bool {
         if seen == self.handled {
             self.ahead = None;
@@ -239,7 +239,7 @@ impl Line {
 }
 
 impl<I: Io> Worker<I> {
-    /// [`Request::Express`](crate::dataplane::messages::Request::Express).
+    /// Executes a [`Request::Express`](crate::dataplane::messages::Request::Express).
     pub(super) fn obey(&mut self, now: Instant, order: ExpressOrder) {
         match order {
             ExpressOrder::List(listing) => self.list_routes(listing),
@@ -270,7 +270,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// All that had been handed over before the grace period is in the RX rings by now, or lost.
+    /// Removes frames that were handed over before the grace period and are not in the RX rings by now: they are lost.
     fn give_up_missing(&mut self, now: Instant, entered: &ByFlow) {
         for port in super::ids(self.ports.len()) {
             let mut rest = self.io.received_waiting(port.index());
@@ -298,7 +298,8 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// To be called after what may have changed routes or taps: the programs may know others than the switch.
+    /// Enables or disables the path. Call this after a possible change of routes or taps, when the programs' routes may
+    /// differ from the switch's.
     pub(super) fn settle_mode(&mut self) {
         if self.express.is_there() {
             let is_known = self.express.ready == Some(self.switch.routes_version());
@@ -307,7 +308,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// At the end of a round: opens what nothing is inside for any more, and shuts what something holds.
+    /// At the end of a round: opens egresses without frames inside, and closes those that something holds.
     pub(super) fn settle_express(&mut self, now: Instant) {
         if !self.express.is_there() {
             return;
@@ -342,7 +343,7 @@ impl<I: Io> Worker<I> {
             return;
         }
         let words = &parts.words;
-        // Read before anything is looked at: a pause that comes meanwhile changes it.
+        // Read the gate first: a pause that arrives during the checks changes it.
         let gate = words.gate(at);
         let lost = words.lost(at);
         if lost != line.lost {

@@ -1,4 +1,4 @@
-//! Frames that could not leave before the loop's end, for the switch that stands here next.
+//! Unsent frames at the end of the loop, for the next switch.
 
 use weir_core::wire::ethernet::EthernetView;
 use weir_core::{Bytes, Command, DropReason, Frame, FrameHandle, Instant, PortId};
@@ -9,10 +9,10 @@ use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::Io;
 
 impl<I: Io> Worker<I> {
-    /// Takes all frames out of the switch, those of a flow in the order in which they would have left. One that waits at
-    /// several ports comes once, and is then for all of them again.
+    /// Takes all frames out of the switch, those of a flow in sending order. A frame that waits at several ports is returned
+    /// once, and will be sent to all of them again.
     pub(super) fn take_left(&mut self, now: Instant) -> Vec<LeftFrame> {
-        // Nothing else is left to discard: a round has just ended.
+        // Nothing else is left to discard, since a round has just ended.
         if self.switch.apply(now, Command::GiveUpAll).is_err() {
             return Vec::new();
         }
@@ -32,7 +32,7 @@ impl<I: Io> Worker<I> {
         left
     }
 
-    /// Has the switch take frames as if they came in now. What it refuses is counted as from the wire.
+    /// Lets the switch process frames as if they were received now. Frames that it refuses are counted as if from the wire.
     pub(super) fn inject(&mut self, now: Instant, frames: Vec<LeftFrame>) {
         for frame in frames {
             let port = frame.ingress.index();
@@ -76,12 +76,12 @@ impl<I: Io> Worker<I> {
             source: ethernet.source(),
             flow_hash: frame.flow_hash,
         };
-        // A mark for congestion at the arrival was set when it arrived.
+        // The first switch already set a congestion mark on arrival.
         self.receive_handed_on(now, ingress, frame)
     }
 
-    /// Puts a frame into chunks of its own, and books them as if the kernel had received into them. `None` when there is
-    /// no room.
+    /// Stores a frame in new chunks, and accounts for them as if the kernel had received into them. Returns `None` when
+    /// there is no room.
     fn store(&mut self, port: usize, bytes: &[u8]) -> Option<Chunk> {
         let mut chunks = Vec::new();
         let mut rest = bytes;

@@ -1,4 +1,4 @@
-//! What a round does beside frames: memory for the kernel, news for the control plane, and sleep.
+//! Tasks of a round besides frames: memory for the kernel, reports to the control plane, and sleep.
 
 use weir_core::event::EventKind;
 use weir_core::{Duration, Event, Instant, PortId, Priority};
@@ -10,24 +10,24 @@ use crate::dataplane::rings::io::{Io, BATCH, COMPLETION_WAIT};
 
 /// A sleep shorter than this costs more than it saves.
 pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
-/// Programs take a switch for dead that has said nothing for five times as long. Gates are looked at as often.
+/// Interval between beats; programs treat a switch as dead after five times as long. Gates are checked at the same interval.
 const BEAT: Duration = Duration::from_millis(10);
-/// The longest sleep. The thread is on time when it wakes up by then: a stop of the process shows as a sleep that was longer.
+/// Longest sleep. The thread is on time if it wakes up by then; a stopped process shows as a longer sleep.
 pub(super) const SLEEP_MAX: Duration = Duration::from_millis(250);
-/// Shortest time without housekeeping that is reported as a stall: RX rings may overflow meanwhile.
+/// Shortest time without housekeeping that is reported as a stall, since RX rings may overflow in such a time.
 pub(super) const STALL_MIN: Duration = Duration::from_millis(500);
-/// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
-/// have frames on their way, and may be a program that has lost its CPU before it could send them.
+/// The switch counts as drained once nothing was admitted for this long. A neighbour that was just paused may still have
+/// frames in flight, and may be a program that lost its CPU before sending them.
 pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(40);
 
 impl<I: Io> Worker<I> {
-    /// Tops up every fill ring, a bounded number of chunks at a time, in turns. To be called once before
-    /// frames can arrive; every round does it again.
+    /// Refills every fill ring in turn, by a bounded number of chunks at a time. Call it once before frames can arrive;
+    /// every round calls it again.
     pub(in crate::dataplane) fn fill_rings(&mut self) {
         for port in 0..self.ports.len() {
             loop {
                 let room = self.io.fill_room(port).min(BATCH);
-                // Few at a time would cost a memory barrier each.
+                // Small refills would cost a memory barrier each.
                 if room < BATCH / 2 {
                     break;
                 }
@@ -44,7 +44,7 @@ impl<I: Io> Worker<I> {
                 self.accounts.lend(port, self.batch.as_slice());
                 self.io.fill(port, self.batch.as_slice());
             }
-            // Before the first frame, too: without a limit only frames with a credit would enter.
+            // Also before the first frame: without a limit only frames with a credit would be admitted.
             if self.has_slots && self.io.keeps_slots(port) {
                 self.io.settle_slots(port);
             }
@@ -67,7 +67,7 @@ impl<I: Io> Worker<I> {
 
     pub(super) fn fill_snapshot(&mut self, now: Instant, mut snapshot: Box<Snapshot>) {
         if snapshot.tables.accounts {
-            // What a command of this round had dropped is neither held nor back yet.
+            // Frames dropped by a command of this round are neither held nor returned yet.
             self.take_discarded(now);
             let outstanding = self.ports.iter().map(|state| {
                 let oldest = state.outstanding.front().map(|oldest| oldest.sent_at);
@@ -103,7 +103,7 @@ impl<I: Io> Worker<I> {
         if snapshot.tables.flows {
             snapshot.flows.fill(now, &self.switch);
         }
-        // Allocates the first time that a snapshot comes by, never again.
+        // Allocates only when a snapshot is first used.
         snapshot
             .ports
             .resize_with(self.ports.len(), PortSnapshot::default);
@@ -136,18 +136,18 @@ impl<I: Io> Worker<I> {
         snapshot.pools.extend(pools);
         snapshot.markings = self.switch.config().classes.map(|class| class.ecn);
         snapshot.shares = self.switch.config().classes.map(|class| class.pool);
-        // They have been taken.
+        // This snapshot has taken the peaks.
         self.switch.restart_peaks();
-        // Behind all that has left: it has come in.
+        // After the counts of sent frames, which include all received ones.
         for (index, state) in snapshot.ports.iter_mut().enumerate() {
             self.add_express_in(index, state);
         }
-        // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
+        // The control plane has at most one snapshot in flight; if it is gone, the box is dropped.
         let _ = self.queues.snapshots.try_send(snapshot);
         self.queues.notify.signal();
     }
 
-    /// The core has not seen what left by the express path.
+    /// Adds express frames, which the core has not seen.
     fn add_express_out(&self, port: usize, state: &mut PortSnapshot) {
         let Some((words, port)) = self.express.words().zip(u8::try_from(port).ok()) else {
             return;
@@ -187,7 +187,7 @@ impl<I: Io> Worker<I> {
         self.note_delay(now, took);
     }
 
-    /// The thread was held up for so long by others.
+    /// Records a delay of the thread.
     fn note_delay(&mut self, now: Instant, lasted: Duration) {
         self.stats.delay_max = self.stats.delay_max.max(lasted);
         if lasted < STALL_MIN {
@@ -216,23 +216,23 @@ impl<I: Io> Worker<I> {
         (is_sent && !self.awaits_completions()) || now >= deadline
     }
 
-    /// Nothing is sent any more: another switch will do that, and neighbours wait for it.
+    /// Returns true when nothing is sent any more, because another switch will send it and neighbours wait for that switch.
     pub(super) fn leaves_the_rest(&self, now: Instant) -> bool {
         self.hands_on && self.is_quiet(now)
     }
 
-    /// Draining, nothing was under way to the switch any more.
+    /// Returns true if no more frames arrived during draining.
     fn is_quiet(&self, now: Instant) -> bool {
         now.saturating_since(self.last_admitted) >= DRAIN_QUIET
     }
 
-    /// Some transmitter has frames that it will be done with.
+    /// Returns true if some transmitter has frames that it will complete.
     pub(super) fn awaits_completions(&self) -> bool {
         let mut ports = self.ports.iter();
         ports.any(|state| !state.stuck && !state.outstanding.is_empty())
     }
 
-    /// Sleeps, unless there is something to do soon. Gives the moment at which it ended.
+    /// Sleeps, unless there is something to do soon. Returns the time at which the sleep ended.
     pub(super) fn sleep(&mut self, now: Instant) -> Instant {
         let mut timeout = self
             .switch

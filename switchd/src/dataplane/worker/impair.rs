@@ -1,4 +1,4 @@
-//! Impairments: frames that come in are dropped, marked or delayed because an operator has asked for it.
+//! Impairments: received frames are dropped, marked or delayed at an operator's request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::dataplane::rings::io::Io;
 use crate::model::headers::Headers;
 use crate::model::sight::{Direction, Sight, Verdict};
 
-/// What is in force, and the frames that are late because of it.
+/// Impairments in force, and the frames delayed by them.
 #[derive(Debug)]
 pub(super) struct Impairing {
     places: [Option<Arc<Impairment>>; IMPAIRMENTS_MAX],
-    /// Where any of them looks.
+    /// Ports with any impairment.
     ports: PortSet,
-    /// In the order in which they are due; those that are due at one moment in the order in which they came.
+    /// Ordered by due time; frames due at the same time in order of arrival.
     delayed: VecDeque<Delayed>,
 }
 
@@ -31,16 +31,15 @@ struct Delayed {
     chunk: Chunk,
 }
 
-/// What becomes of a frame before the switch has seen it.
+/// Fate of a frame before the switch processes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Nothing.
+    /// Forward unchanged.
     Goes,
-    /// It goes, and is to be marked.
+    /// Forward with a congestion mark.
     Marked,
-    /// It is to be dropped.
     Dropped,
-    /// It is kept, and goes later.
+    /// Held for later.
     Kept,
 }
 
@@ -53,7 +52,7 @@ impl Impairing {
         }
     }
 
-    /// Puts an impairment at a place, or none. What the one before has delayed goes on at once.
+    /// Sets or clears the impairment of a slot. Frames delayed by the previous one are forwarded at once.
     pub(super) fn set(&mut self, now: Instant, place: usize, impairment: Option<Arc<Impairment>>) {
         if let Some(known) = self.places.get_mut(place) {
             *known = impairment;
@@ -65,7 +64,7 @@ impl Impairing {
         self.release(now);
     }
 
-    /// What is delayed is due now, in its order.
+    /// Makes all delayed frames due now, in order.
     pub(super) fn release(&mut self, now: Instant) {
         self.delayed
             .iter_mut()
@@ -81,17 +80,17 @@ impl Impairing {
         !self.ports.is_empty() && self.ports.contains(port)
     }
 
-    /// When the next frame is due.
+    /// Returns the time at which the next frame is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.delayed.front().map(|delayed| delayed.due)
     }
 
-    /// False when there are as many as there may be.
+    /// Delays a frame; returns false when the maximum number is delayed.
     fn delay(&mut self, delayed: Delayed) -> bool {
         if self.delayed.len() >= DELAYED_MAX {
             return false;
         }
-        // Mostly the last one is due before.
+        // Usually the last entry is due earlier.
         let later = self.delayed.iter().rev();
         let later = later.take_while(|known| known.due > delayed.due).count();
         self.delayed.insert(self.delayed.len() - later, delayed);
@@ -107,7 +106,7 @@ impl Impairing {
 }
 
 impl<I: Io> Worker<I> {
-    /// What becomes of a frame that has come in by `port`. The first impairment that wants it has it.
+    /// Returns the fate of a frame received on `port`. The first matching impairment decides.
     #[cold]
     pub(super) fn impair(&mut self, now: Instant, port: PortId, chunk: Chunk) -> Fate {
         let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
@@ -144,7 +143,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Has the switch take frames whose delay is over. True when there were any.
+    /// Lets the switch process frames whose delay is over. Returns true when there were any.
     pub(super) fn take_delayed(&mut self, now: Instant) -> bool {
         let mut any = false;
         while let Some((port, chunk)) = self.impairing.take_due(now) {

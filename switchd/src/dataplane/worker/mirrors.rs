@@ -1,4 +1,4 @@
-//! Copies of frames for mirrors: into chunks of their own, so that the frame itself never waits for its copy.
+//! Copies of frames for mirrors, in separate chunks so that the frame itself never waits for its copy.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::dataplane::exchange::mirrors::{Copying, Mirrors};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::Io;
 
-/// Chunks of one frame at most: a kernel hands over no more fragments than 17 and a head.
+/// Maximum number of chunks of one frame: a kernel delivers at most 17 fragments and a head.
 const PARTS_MAX: usize = 18;
 
-/// Stands for all mirrors: nobody copies copies.
+/// Marks a copy, which no mirror copies again.
 const COPY: u8 = u8::MAX;
 
-/// The mirrors, and what they have copied.
+/// The mirrors, and which frames they have copied.
 #[derive(Debug)]
 pub(super) struct Mirroring {
     mirrors: Arc<Mirrors>,
-    /// By chunk: a bit for each mirror that has copied the frame.
+    /// By chunk: one bit for each mirror that has copied the frame.
     copied: Box<[u8]>,
     pub(super) counters: [MirrorCounters; MIRRORS_MAX],
 }
@@ -39,7 +39,7 @@ impl Mirroring {
         }
     }
 
-    /// Other mirrors from now on; one that keeps its name keeps its counters.
+    /// Replaces the mirrors; a mirror that keeps its name keeps its counters.
     pub(super) fn set(&mut self, mirrors: Arc<Mirrors>) {
         let before = std::mem::take(&mut self.counters);
         for (place, counters) in self.counters.iter_mut().enumerate() {
@@ -58,7 +58,7 @@ impl Mirroring {
         self.mirrors.is_on()
     }
 
-    /// Whether `chunk` carries a copy, in front of which no record stands.
+    /// Returns true if `chunk` holds a copy, which has no metadata in front.
     pub(super) fn is_copy(&self, chunk: Chunk) -> bool {
         self.copied.get(chunk as usize) == Some(&COPY)
     }
@@ -69,13 +69,13 @@ impl Mirroring {
         }
     }
 
-    /// Whether what comes in by `port` is copied.
+    /// Returns true if frames received on `port` are copied.
     #[inline(always)]
     pub(super) fn looks_at_arrivals(&self, port: PortId) -> bool {
         self.mirrors.is_on() && self.mirrors.looks_at_arrivals(port)
     }
 
-    /// Whether what leaves by `port` is copied.
+    /// Returns true if frames sent by `port` are copied.
     #[inline(always)]
     pub(super) fn looks_at_departures(&self, port: PortId) -> bool {
         self.mirrors.is_on() && self.mirrors.looks_at_departures(port)
@@ -83,7 +83,8 @@ impl Mirroring {
 }
 
 impl<I: Io> Worker<I> {
-    /// A frame has come in by `port`; its bytes are as they came. Control frames would speak to whoever looks.
+    /// Copies a received data frame with its original bytes. Control frames are not copied, since a receiver of the copy
+    /// would obey them.
     #[cold]
     pub(super) fn mirror_data(&mut self, now: Instant, port: PortId, chunk: Chunk) {
         let meta = self.io.frame(chunk).0;
@@ -92,7 +93,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// The VLAN of a frame that has come in by `port`; `None` for one that is in none, and where nobody asks.
+    /// Returns the VLAN of a frame received on `port`; `None` without a VLAN, or if no mirror selects by it.
     fn vlan_on_arrival(&mut self, port: PortId, chunk: Chunk) -> Option<VlanId> {
         if !self.mirroring.mirrors.looks_at_vlans() {
             return None;
@@ -104,7 +105,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// The same of one that leaves: what its bytes have in front may have been payload.
+    /// Returns the VLAN of a frame to be sent; its first bytes may have been payload on arrival.
     fn vlan_on_departure(&mut self, chunk: Chunk) -> Option<VlanId> {
         if !self.mirroring.mirrors.looks_at_vlans() {
             return None;
@@ -132,7 +133,7 @@ impl<I: Io> Worker<I> {
         self.mirroring.note(chunk, copied);
     }
 
-    /// A data frame is about to leave by `port`.
+    /// Copies a data frame that is about to be sent by `port`.
     #[cold]
     pub(super) fn mirror_departure(&mut self, now: Instant, port: PortId, chunk: Chunk) {
         let copied = self.mirroring.copied.get(chunk as usize);
@@ -151,7 +152,7 @@ impl<I: Io> Worker<I> {
         self.mirroring.note(chunk, copied);
     }
 
-    /// Nothing is copied of the frame in `chunk` so far: no mirror looks where it came in.
+    /// Records that the frame in `chunk` has no copies, since no mirror copies its ingress port.
     #[inline(always)]
     pub(super) fn note_not_mirrored(&mut self, chunk: Chunk) {
         if self.mirroring.is_on() {
@@ -159,7 +160,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Has `mirror`, the one at `place`, send a copy of the frame in `chunk`, if there is room for it.
+    /// Sends a copy of the frame in `chunk` for `mirror`, the one at `place`, if there is room.
     fn copy(&mut self, now: Instant, place: usize, mirror: Copying, chunk: Chunk) {
         let sent = self.store_copy(chunk, mirror.most).and_then(|copy| {
             let frame = Frame {
@@ -195,7 +196,7 @@ impl<I: Io> Worker<I> {
         self.mirroring.note(first, COPY);
     }
 
-    /// The first `most` bytes of a frame in chunks of their own, none of which the kernel would have received into.
+    /// Stores the first `most` bytes of a frame in chunks that are not reserved for receiving.
     fn store_copy(&mut self, chunk: Chunk, most: usize) -> Result<Copy, DropReason> {
         let length = self.gather(chunk, most);
         let mut copy = Copy {
@@ -234,7 +235,7 @@ impl<I: Io> Worker<I> {
         Ok(copy)
     }
 
-    /// Puts the first `most` bytes of a frame into the buffer for whole ones; gives their number.
+    /// Copies the first `most` bytes of a frame into the buffer for whole frames; returns their number.
     fn gather(&mut self, first: Chunk, most: usize) -> usize {
         let mut length = 0;
         let mut at = Some(first);
@@ -253,16 +254,14 @@ impl<I: Io> Worker<I> {
     }
 }
 
-/// A copy that is stored.
 struct Copy {
     chunks: [Chunk; PARTS_MAX],
     count: usize,
-    /// In bytes.
+    /// Length in bytes.
     length: usize,
 }
 
 impl Copy {
-    /// There is one.
     fn first(&self) -> Chunk {
         self.chunks[0]
     }

@@ -1,17 +1,15 @@
 //! The polling loop: one thread that drives the switch core over the rings of all ports.
 //!
-//! A round looks at requests, then takes what waits in every port's RX ring, then looks at time, then
-//! sends a batch by every port that has something to send, then takes completions and fills up the fill rings. Neither
-//! receiving nor sending can starve the other: each has its bounded share of every round.
+//! A round handles requests, receives from every port's RX ring, handles timers, sends a batch on every port that has
+//! frames, then takes completions and refills the fill rings. Receiving and sending cannot starve each other, since each has
+//! a bounded share of every round.
 //!
-//! The share of receiving is the larger one by far. What waits in an RX ring has been charged to no buffer:
-//! it pauses nobody, and when the ring is full it is lost. So at overload frames have to queue in the
-//! switch, where they count against xoff. While the rings are nearly empty both shares are small, so that a frame does not wait
-//! for a batch of others.
+//! Receiving has by far the larger share. Frames in an RX ring are charged to no buffer: they pause no neighbour, and are
+//! lost when the ring is full. At overload, frames therefore have to queue in the switch, where they count towards xoff.
+//! While the rings are nearly empty both shares are small, so that a frame does not wait for a batch of others.
 //!
-//! The thread allocates nothing for a frame, takes no lock, and does no I/O but its rings'. It [spins](spin) while
-//! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
-//! core's next timeout.
+//! The thread allocates nothing per frame, takes no lock, and does no I/O except on its rings. It [spins](spin) while there
+//! is work and for a moment longer, then sleeps until a frame, a request or the switch core's next timeout.
 
 mod express;
 mod hand_on;
@@ -53,26 +51,26 @@ use mirrors::Mirroring;
 use spin::Spin;
 use turns::Turns;
 
-/// Requests that one round takes at most.
+/// Maximum number of requests per round.
 const REQUESTS_PER_ROUND: usize = 32;
 
-/// The shortest frame without its FCS; shorter ones are filled up.
+/// Minimum frame length without the FCS; shorter frames are padded.
 const FRAME_MIN: Bytes = Bytes::new(60);
-/// A device that has frames to send and completes none for this long is stuck. It is longer than any frame takes, and than
-/// a link partner may pause it in hardware between two refreshes at any rate that carries traffic.
+/// A device that has frames to send and completes none for this long is stuck. Longer than any frame takes, and than a link
+/// partner may pause it in hardware between two refreshes at a rate that carries traffic.
 const COMPLETION_STALL: Duration = Duration::from_secs(1);
 /// FCS, preamble, start delimiter and interpacket gap.
 const LINE_OVERHEAD: Bytes = Bytes::new(4 + 8 + 12);
 
-/// What the loop needs to know of a port.
+/// The loop's settings of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PortLimits {
     pub(super) address: MacAddress,
-    /// Checksums may arrive unfinished: the device is a virtual one, with a kernel at its other end.
+    /// True if received checksums may be unfinished: the device is virtual, with a kernel at its other end.
     pub(super) finishes: bool,
-    /// Frames that there is room for with the transmitter.
+    /// Maximum number of frames held by the transmitter.
     pub(super) outstanding_max: usize,
-    /// What may be with the transmitter at a time, as the line counts it: little, so that a pause acts soon.
+    /// Maximum number of bytes held by the transmitter, as counted on the line; few, so that a pause acts soon.
     pub(super) outstanding_bytes: Bytes,
 }
 
@@ -83,20 +81,19 @@ pub(super) struct Queues {
     pub(super) events: Sender<Event>,
     pub(super) snapshots: Sender<Box<Snapshot>>,
     pub(super) answers: Sender<Answer>,
-    /// Wakes this thread.
     pub(super) wake: Wake,
-    /// Tells the control plane that events, snapshots or answers are there.
+    /// Signals the control plane that events, snapshots or answers are available.
     pub(super) notify: Wake,
 }
 
-/// How the loop ended.
+/// Result of the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
-    /// Frames that are still with a transmitter.
+    /// Frames still held by a transmitter.
     pub(super) held_frames: u64,
-    /// Those that could not leave.
+    /// Frames that could not be sent.
     pub(super) left: Vec<LeftFrame>,
-    /// Frames of lossy classes that came while the switch drained.
+    /// Frames of lossy classes received during draining.
     pub(super) refused: u64,
 }
 
@@ -111,79 +108,79 @@ pub(super) struct Worker<I> {
     queues: Queues,
     taps: Taps,
     readers: Readers,
-    /// Whose addresses are asked for.
+    /// Stations whose addresses may be requested.
     stations: Arc<Stations>,
-    /// Where ports have VLANs: what is to be done about the frame that was taken last, and chunks that hold copies.
+    /// With VLANs: the form of the last received frame, and chunks that hold copies.
     forms: vlans::Forms,
     mirroring: Mirroring,
     impairing: Impairing,
-    /// Where frames of several chunks are put together for taps, and frames for mirrors.
+    /// Buffer in which frames of several chunks are assembled for taps and mirrors.
     whole: Box<[u8]>,
     clock: fn() -> Instant,
     spin: Spin,
     turns: Turns,
     express: Express,
-    /// When the switch core has something to do by the clock, or earlier.
+    /// Time at which the switch core's next timer is due, or earlier.
     timer: Option<Instant>,
-    /// Some port keeps slots for frames with a credit.
+    /// True if some port reserves slots for frames with a credit.
     has_slots: bool,
     slots_searched: Instant,
-    /// More waited for this round in some RX ring than a small share.
+    /// True if some RX ring had more frames for this round than a small share.
     is_filling: bool,
     stats: RoundStats,
-    /// The most frames inside the switch in any round since the last snapshot.
+    /// Maximum number of frames inside the switch in any round since the last snapshot.
     held_max: usize,
     batch: Batch,
     last_admitted: Instant,
     deadline: Option<Instant>,
-    /// Another switch takes what is buffered at the end.
+    /// True if another switch takes the buffered frames at the end.
     hands_on: bool,
 }
 
-/// What became of a received frame.
+/// Fate of a received frame.
 #[derive(Clone, Copy, Debug)]
 enum Taken {
-    /// The switch has it, and its chunk; it is to be marked if it can be, and to be sent to the station that it asks for.
+    /// The switch has the frame and its chunk. It is to be marked if possible, and redirected to the requested station.
     Admitted {
         priority: Priority,
         mark: bool,
         station: Option<MacAddress>,
     },
-    /// It is dropped and counted.
+    /// Dropped and counted.
     Dropped(DropReason),
-    /// It was for this switch, and has been read.
+    /// It was for this switch, and has been processed.
     Read,
 }
 
 #[derive(Debug)]
 struct PortState {
     limits: PortLimits,
-    /// What the transmitter has, oldest first; room for as many as it may have.
+    /// Frames held by the transmitter, oldest first; has room for the maximum number.
     outstanding: VecDeque<Outstanding>,
-    /// Their sum.
+    /// Their total length on the line.
     on_line: Bytes,
-    /// When the transmitter last completed a frame, or got the first one that it has.
+    /// Time at which the transmitter last completed a frame, or got the oldest one that it holds.
     progress_at: Instant,
-    /// It has completed none for [`COMPLETION_STALL`].
+    /// True if it has completed none for [`COMPLETION_STALL`].
     stuck: bool,
-    /// Its device is gone.
+    /// True if its device is gone.
     gone: bool,
-    /// It has no rings.
+    /// True if it has no rings.
     parted: bool,
-    /// Credits that its ring surely covers, as last told to the core.
+    /// Credits certainly covered by its ring, as last reported to the core.
     credit_slots: u32,
-    /// Frames that devices had when they went.
+    /// Frames held by devices when they were removed.
     lost_with_device: u64,
-    /// What was lost by the kernel at devices that went.
+    /// Kernel losses at removed devices.
     lost_before: KernelLosses,
 }
 
-/// A frame that a transmitter has.
+/// A frame held by a transmitter.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     chunk: Chunk,
     sent_at: Instant,
-    /// What it takes on the line.
+    /// Its length on the line.
     on_line: Bytes,
 }
 
@@ -216,7 +213,7 @@ impl PortState {
         done.is_some()
     }
 
-    /// One more may be sent. The last one may go beyond the limit, so that the longest frame always goes.
+    /// Returns true if one more frame may be sent. It may exceed the limit, so that the longest frame can always be sent.
     fn has_room(&self) -> bool {
         self.outstanding.len() < self.limits.outstanding_max
             && self.on_line < self.limits.outstanding_bytes
@@ -237,7 +234,7 @@ impl PortState {
 }
 
 impl<I: Io> Worker<I> {
-    /// A loop over `io`; `pool` has every chunk of its memory.
+    /// Creates a loop over `io`; `pool` has every chunk of its memory.
     pub(super) fn new(
         io: I,
         switch: Switch,
@@ -281,7 +278,7 @@ impl<I: Io> Worker<I> {
         worker
     }
 
-    /// With the express path, or why there is none. To be called before the first round.
+    /// Adds the express path, or the reason for which there is none. Call it before the first round.
     pub(super) fn with_express(mut self, express: Result<ExpressParts, State>) -> Self {
         self.express = match express {
             Ok(parts) => Express::new(parts, self.pool.count(), self.ports.len()),
@@ -290,7 +287,7 @@ impl<I: Io> Worker<I> {
         self
     }
 
-    /// Runs until a [`Request::Stop`] is done, or a thread that serves its sockets is gone.
+    /// Runs until a [`Request::Stop`] is complete, or a thread that serves its sockets has ended.
     pub(super) fn run(mut self) -> Ended {
         let mut began = (self.clock)();
         loop {
@@ -298,7 +295,7 @@ impl<I: Io> Worker<I> {
             let now = (self.clock)();
             self.note_round(began, now, busy);
             began = now;
-            // A thread that served sockets has panicked: what ends the daemon is better than ports that are dead.
+            // A thread that served sockets has panicked: ending the daemon is better than ports that do not forward.
             if self.is_finished(now) || !self.io.is_served() {
                 let refused = ids(self.ports.len()).map(|port| {
                     let drops = &self.switch.counters(port).drops;
@@ -318,7 +315,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// One round; true when there was anything to do.
+    /// Runs one round; returns true if there was work.
     fn round(&mut self, now: Instant) -> bool {
         let asked = self.take_requests(now);
         let mut frames = self.take_delayed(now);
@@ -327,7 +324,7 @@ impl<I: Io> Worker<I> {
             frames |= self.receive(now, port);
         }
         if frames {
-            // Nothing of what came in has left yet: at no other moment of the round are there more.
+            // None of the received frames has been sent yet, so this is the maximum of the round.
             self.held_max = self.held_max.max(self.switch.held_frames());
         }
         self.settle_slots(now);
@@ -349,7 +346,7 @@ impl<I: Io> Worker<I> {
         asked | frames | self.publish_events()
     }
 
-    /// Has the switch core do what is due. A moment that is too early does nothing.
+    /// Lets the switch core handle due timers; does nothing if it is too early.
     fn handle_timer(&mut self, now: Instant) {
         if self.switch.timers_moved() {
             self.timer = self.switch.next_timer();
@@ -360,7 +357,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Learns which ports may have something to send.
+    /// Updates the ports that may have something to send.
     fn take_turns(&mut self, now: Instant) {
         while let Some(port) = self.switch.poll_ready() {
             self.turns.ask(port);
@@ -369,7 +366,7 @@ impl<I: Io> Worker<I> {
         self.turns.wake(now);
     }
 
-    /// Takes back the memory of frames that the switch has dropped where they waited.
+    /// Reclaims the memory of frames that the switch dropped from its queues.
     fn take_discarded(&mut self, now: Instant) {
         while let Some(discarded) = self.switch.poll_discarded() {
             if self.taps.is_on() {
@@ -382,7 +379,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Puts a data frame's chunks where the free ones are.
+    /// Returns a data frame's chunks to the pool.
     fn give_back(&mut self, first: Chunk) {
         if self.forms.has_copies() && self.accounts.is_copy(first) {
             self.give_back_copy(first);
@@ -407,7 +404,7 @@ impl<I: Io> Worker<I> {
             any = true;
             match request {
                 Request::Command(command) => {
-                    // The control plane asks again for as long as the suspicion lasts.
+                    // The control plane repeats the command as long as the suspicion lasts.
                     let _ = self.apply(now, command);
                 }
                 Request::Ask { id, command } => self.answer(now, id, command),
@@ -460,13 +457,13 @@ impl<I: Io> Worker<I> {
 
     fn answer(&mut self, now: Instant, id: u64, command: Command) {
         let outcome = self.apply(now, command);
-        // There is room for as many answers as requests; whoever waits is told when one is lost.
+        // There is room for as many answers as requests; a lost answer is reported to its requester.
         let _ = self.queues.answers.try_send(Answer { id, outcome });
         self.queues.notify.signal();
     }
 }
 
-/// The first `count` ports: a switch has no more than there are numbers for.
+/// Iterates over the first `count` ports, at most as many as there are numbers.
 fn ids(count: usize) -> impl Iterator<Item = PortId> {
     (0..count).map_while(PortId::from_index)
 }

@@ -1,4 +1,4 @@
-//! Ports whose device goes, and comes back, while the loop goes on.
+//! Ports whose device is removed or returns while the loop runs.
 
 use weir_core::{Command, Instant, MacAddress, PortId};
 
@@ -8,7 +8,7 @@ use crate::dataplane::messages::KernelLosses;
 use crate::dataplane::rings::io::Io;
 
 impl<I: Io> Worker<I> {
-    /// Takes back what the transmitter of a device that is gone will never say that it is done with.
+    /// Reclaims frames that the transmitter of a removed device will never complete.
     pub(super) fn give_up_port(&mut self, now: Instant, port: PortId) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             (state.gone, state.stuck) = (true, false);
@@ -17,13 +17,13 @@ impl<I: Io> Worker<I> {
             self.accounts.note_completed(port.index(), 1);
             self.take_back(now, port, chunk);
         }
-        // Before its rings are closed the kernel may still write into what it has.
+        // Until its rings are closed, the kernel may still write into its chunks.
         if self.ports.get(port.index()).is_some_and(|it| it.parted) {
             self.take_back_lent(port);
         }
     }
 
-    /// Takes back what the kernel had to receive into at a port whose rings are closed. O(chunks).
+    /// Reclaims the chunks lent to a port whose rings are closed. O(chunks).
     fn take_back_lent(&mut self, port: PortId) {
         for chunk in 0..self.pool.count() as Chunk {
             if self.accounts.is_lent(port, chunk) && !self.pool.is_free(chunk) {
@@ -33,7 +33,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// [`Request::Part`](crate::dataplane::messages::Request::Part). What has come is taken before.
+    /// Executes a [`Request::Part`](crate::dataplane::messages::Request::Part). Received frames are taken first.
     pub(super) fn part(&mut self, now: Instant, port: PortId) {
         while self.receive(now, port) {}
         let losses = self.io.losses(port.index());
@@ -46,13 +46,13 @@ impl<I: Io> Worker<I> {
         self.take_back_slots(now, port);
     }
 
-    /// [`Request::Join`](crate::dataplane::messages::Request::Join). Frames may come as soon as that is
-    /// [noted](Io::note_joined), so that the rings are filled before.
+    /// Executes a [`Request::Join`](crate::dataplane::messages::Request::Join). Fills the rings before
+    /// [noting](Io::note_joined) it, since frames may arrive from then on.
     pub(super) fn join(&mut self, now: Instant, port: PortId, address: MacAddress, finishes: bool) {
         if !self.io.join(port.index()) {
             return;
         }
-        // Fails only for a port that there is not.
+        // Fails only for an unknown port.
         let _ = self.switch.apply(now, Command::DeviceBack { port });
         if let Some(state) = self.ports.get_mut(port.index()) {
             (state.gone, state.parted) = (false, false);
@@ -64,7 +64,7 @@ impl<I: Io> Worker<I> {
         self.io.note_joined();
     }
 
-    /// What the kernel has lost at a port, and what was lost with devices that went.
+    /// Returns the kernel's losses at a port, including those at removed devices.
     pub(super) fn losses(&self, port: usize) -> KernelLosses {
         let mut losses = self.io.losses(port);
         if let Some(state) = self.ports.get(port) {

@@ -1,4 +1,4 @@
-//! From the RX rings into the switch.
+//! Reception: from the RX rings into the switch.
 
 use weir_core::wire::checksum::{unfinished, Sum};
 use weir_core::wire::ecn::{mark_congestion, Marking};
@@ -12,12 +12,12 @@ use super::{Taken, Worker};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::{Io, BATCH, FEW, RECEIVE_BATCHES};
 
-/// If this many frames remain after the first batch, treat the ring as filling: take all that its share allows. Fewer are
-/// charged in the next rounds, which are short.
+/// If this many frames remain after the first batch, treat the ring as filling: take all that its share allows. Fewer frames
+/// wait for the next rounds, which are short.
 const FILLING: usize = BATCH;
 
 impl<I: Io> Worker<I> {
-    /// A few of the frames that wait in a port's RX ring; up to [`RECEIVE_BATCHES`] batches where more wait.
+    /// Receives frames of a port: a few, or up to [`RECEIVE_BATCHES`] batches if more wait.
     pub(super) fn receive(&mut self, now: Instant, port: PortId) -> bool {
         let mut any = false;
         let mut most = FEW;
@@ -48,7 +48,7 @@ impl<I: Io> Worker<I> {
         any
     }
 
-    /// After a sleep: how late the first frame is.
+    /// Measures how late the first frame after a sleep is taken.
     fn note_arrival(&mut self) {
         let first = self.batch.get(0);
         let meta = first.and_then(|chunk| self.io.frame(chunk).0);
@@ -87,7 +87,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// A frame that has come in by `port`; one that `is_marked` is to be marked whatever the switch says.
+    /// Processes a frame received on `port`. If `is_marked`, it is marked regardless of the switch's decision.
     #[inline(always)]
     pub(super) fn take_one(&mut self, now: Instant, port: PortId, chunk: Chunk, is_marked: bool) {
         self.note_parts(port, chunk);
@@ -141,7 +141,7 @@ impl<I: Io> Worker<I> {
         self.give_back(chunk);
     }
 
-    /// Of a frame that is longer than its first chunk.
+    /// Accounts for the further chunks of a frame.
     fn note_parts(&mut self, port: PortId, first: Chunk) {
         let mut at = first;
         while let Some(further) = self.io.next(at) {
@@ -206,19 +206,19 @@ impl<I: Io> Worker<I> {
                     }
                 };
             }
-            // What is wrong with them has been counted by the core.
+            // The core has counted their errors.
             FrameClass::MacControl => {
                 self.express.note_control(port);
                 self.switch.receive_mac_control(now, port, bytes)
             }
             FrameClass::Clcm => self.switch.receive_clcm(now, port, bytes),
-            // The XDP program gives it to the kernel: the control plane has sockets of its own.
+            // The XDP program passes it to the kernel: the control plane has separate sockets.
             FrameClass::Lldp => Ok(()),
         };
         read.map_or_else(Taken::Dropped, |()| Taken::Read)
     }
 
-    /// Finishes the checksum of a frame from `port`, where a device of its kind leaves that to the receiver.
+    /// Finishes the checksum of a frame from `port`, if its device leaves that to the receiver.
     #[inline]
     fn see_to_checksum(&mut self, port: PortId, chunk: Chunk) {
         let state = self.ports.get(port.index());
@@ -245,7 +245,7 @@ impl<I: Io> Worker<I> {
             (skipped, left) = (0, left - part.len());
             at = self.io.next(chunk);
         }
-        // A frame that ends before its packet does is damaged.
+        // A frame shorter than its packet is damaged.
         if left > 0 {
             return;
         }
@@ -258,8 +258,8 @@ impl<I: Io> Worker<I> {
         self.stats.counters.checksums_finished += 1;
     }
 
-    /// A frame whose transport does not know ECN stays as it is, until there is no more room for it.
-    /// True when it was marked.
+    /// Marks a frame; returns true if it was marked. Frames of transports without ECN stay unchanged, until there is no room
+    /// for them.
     pub(super) fn mark(&mut self, port: PortId, priority: Priority, chunk: Chunk) -> bool {
         let mut marking = Marking::NotCapable;
         self.io

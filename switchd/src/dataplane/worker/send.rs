@@ -1,4 +1,4 @@
-//! Out of the switch into the TX rings, and back when the transmitters are done.
+//! Sending: from the switch into the TX rings, and completions.
 
 use weir_core::{Bytes, Command, FrameHandle, Instant, MacAddress, PortId, Transmission};
 
@@ -6,9 +6,9 @@ use super::{PortState, Worker, COMPLETION_STALL};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::{Io, BATCH, FEW};
 
-/// Data and control frames that one round sends by a port at most: an eighth of what it takes from a port.
+/// Maximum number of data and control frames that one round sends on a port: an eighth of what it receives from a port.
 const TRANSMIT_FRAMES: usize = BATCH;
-/// The same while no more waits in the RX rings than [a few](FEW).
+/// The same while no more than [a few](FEW) frames wait in the RX rings.
 const TRANSMIT_FEW: usize = FEW;
 
 impl<I: Io> Worker<I> {
@@ -18,7 +18,7 @@ impl<I: Io> Worker<I> {
         }
         let sends = self.turns.is_asked(port) && !self.leaves_the_rest(now);
         let any = sends && self.transmit_some(now, port);
-        // Also what the kernel had no time for before, and a fill ring that it has to be told of.
+        // Also sends frames that the kernel deferred, and signals a refilled fill ring.
         self.io.flush(port.index());
         any
     }
@@ -35,7 +35,7 @@ impl<I: Io> Worker<I> {
             }
         }
         let awaits = self.express.awaits_frames(now, port);
-        // It is over within a poll: the loop goes on, and does not sleep.
+        // Ends within a poll: the loop continues and does not sleep.
         let mut any = awaits;
         for _ in 0..most {
             if !self.has_room(port) || self.pool.free_count() == 0 {
@@ -43,7 +43,7 @@ impl<I: Io> Worker<I> {
             }
             let next = match awaits {
                 false => self.switch.transmit(now, port),
-                // A pause comes too late if it waits.
+                // A pause must not wait.
                 true => self.switch.transmit_told(now, port),
             };
             let Some(transmission) = next else {
@@ -111,7 +111,7 @@ impl<I: Io> Worker<I> {
                 state.note_sent(now, chunk, line);
             }
         } else {
-            // The ring is longer than what may be outstanding.
+            // The ring is longer than the outstanding limit.
             debug_assert!(false, "the TX ring is full");
             self.accounts.note_not_sent(port.index());
             self.take_back(now, port, chunk);
@@ -119,7 +119,7 @@ impl<I: Io> Worker<I> {
     }
 
     pub(super) fn complete(&mut self, now: Instant, port: PortId) -> bool {
-        // A device that is gone may still say of a frame what was said for it.
+        // A removed device may still complete frames that were already written off.
         let is_expected = |state: &PortState| !state.outstanding.is_empty() || state.gone;
         if !self.ports.get(port.index()).is_some_and(is_expected) {
             return false;
@@ -141,14 +141,14 @@ impl<I: Io> Worker<I> {
         count > 0
     }
 
-    /// Looks whether a transmitter that has frames completes any. One that does not holds the buffers that its frames
-    /// came in by: nothing more is kept for it.
+    /// Checks that a transmitter with frames completes some. If it is stuck, its frames hold ingress buffers, so no more
+    /// frames are kept for it.
     fn watch_transmitter(&mut self, now: Instant, port: PortId, completes: bool) {
         let is_up = self.switch.is_up(port);
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
         };
-        // A link that is down may keep what its transmitter has.
+        // A transmitter may keep its frames while the link is down.
         if completes || !is_up {
             state.progress_at = now;
         }
@@ -160,7 +160,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// A transmitter is done with a chunk.
+    /// Processes a completed chunk.
     pub(super) fn take_back(&mut self, now: Instant, port: PortId, chunk: Chunk) {
         if self.accounts.unload_control(chunk) {
             self.pool.give_back(chunk);

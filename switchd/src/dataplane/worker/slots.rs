@@ -1,20 +1,20 @@
-//! Slots of RX rings that are kept for frames with a credit.
+//! RX ring slots reserved for frames with a credit.
 
 use weir_core::{Command, CreditState, Duration, Instant, PortId, Priority};
 
 use super::{ids, Worker};
 use crate::dataplane::rings::io::Io;
 
-/// Interval between searches for slots of frames that the kernel has lost.
+/// Interval between searches for slots of frames that the kernel lost.
 const SEARCH: Duration = Duration::from_millis(100);
 
 impl<I: Io> Worker<I> {
-    /// To be called when a port has other rings.
+    /// Updates the state after a port's rings have changed.
     pub(super) fn note_slots(&mut self) {
         self.has_slots = (0..self.ports.len()).any(|port| self.io.keeps_slots(port));
     }
 
-    /// The rings of `port` are gone, and cover no credit.
+    /// Withdraws the credits of `port`, whose rings are gone.
     pub(super) fn take_back_slots(&mut self, now: Instant, port: PortId) {
         self.tell_slots(now, port, 0);
     }
@@ -26,15 +26,15 @@ impl<I: Io> Worker<I> {
         if state.credit_slots != sure {
             state.credit_slots = sure;
             let slots = Some(sure);
-            // Fails only for a port that there is not.
+            // Fails only for an unknown port.
             let _ = self
                 .switch
                 .apply(now, Command::SetCreditSlots { port, slots });
         }
     }
 
-    /// Counts the frames of the batch out of the ring of `port`. Their chunks cover no credit before the ring is filled again,
-    /// so that the core, which is about to see the frames, must not give any for them.
+    /// Accounts for the batch's frames leaving the ring of `port`. Their chunks cover no credit until the ring is refilled,
+    /// so the core, which is about to process the frames, must not grant credits for them.
     #[cold]
     pub(super) fn count_out(&mut self, now: Instant, port: PortId) {
         if !self.io.keeps_slots(port.index()) {
@@ -54,8 +54,8 @@ impl<I: Io> Worker<I> {
         self.tell_slots(now, port, sure);
     }
 
-    /// Fills the rings, and reports the credits that they surely cover. Between frames that were received and those that are
-    /// sent, because credits are given with the latter.
+    /// Fills the rings, and reports the credits certainly covered. Runs between receiving and sending, because credits are
+    /// sent with frames.
     pub(super) fn settle_slots(&mut self, now: Instant) {
         if !self.has_slots {
             return;

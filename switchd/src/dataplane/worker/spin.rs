@@ -1,47 +1,48 @@
-//! For how long the loop looks for work before it sleeps.
+//! Polling time before the loop sleeps.
 //!
-//! Waking up costs whatever the machine makes of it: microseconds on bare metal, a millisecond where a virtual CPU that halts
-//! has to be scheduled again. Frames that come meanwhile wait. So the loop looks for a multiple of what a wake-up has cost of
-//! late; but looking in vain is limited to a share of the time, whatever comes and goes. Only frames count as work: a
-//! control plane that asks something does not keep the loop awake.
+//! The cost of a wake-up depends on the machine: microseconds on bare metal, a millisecond if a halted virtual CPU has to be
+//! scheduled again. Frames that arrive in that time wait. The loop therefore polls for a multiple of the recent cost of a
+//! wake-up, but polling in vain is limited to a share of the time under any traffic. Only frames count as work: requests of
+//! the control plane do not keep the loop awake.
 
 use weir_core::{Duration, Instant};
 
-/// Of the time, what may be spent on looking in vain: one part in so many.
+/// Polling in vain may take one part in this many of the time.
 const VAIN_SHARE: u64 = 200;
-/// What may be saved up of it.
+/// Maximum saved-up polling time.
 const CREDIT_MAX: Duration = Duration::from_millis(20);
-/// Without credit.
+/// Polling time without credit.
 const WITHOUT_CREDIT: Duration = Duration::from_micros(5);
-/// As many times what a wake-up costs.
+/// Polling time as a multiple of the cost of a wake-up.
 const WAKE_COSTS: u64 = 4;
-/// Whoever sets this or more wants a thread that looks all the time.
+/// From this setting on the thread polls all the time.
 const LONGEST: Duration = Duration::from_millis(2);
-/// A wake-up that has cost more than this says that others had the CPU.
+/// A wake-up that costs more than this means that others used the CPU.
 const COST_MAX: Duration = Duration::from_millis(10);
-/// A wake-up counts for one part in so many of the average.
+/// Weight of a wake-up in the average: one part in this many.
 const SMOOTHING: i128 = 8;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Spin {
     set: Duration,
-    /// As long as [`set`](Self::set), whatever happens.
+    /// True if the polling time is always [`set`](Self::set).
     is_fixed: bool,
-    /// A moving average.
+    /// Moving average.
     wake_cost: Duration,
     credit: Duration,
     credited_at: Instant,
-    /// When frames last came, or went.
+    /// Time at which frames were last received or sent.
     last_frames: Instant,
-    /// Since when it has looked in vain.
+    /// Start of polling in vain.
     vain_since: Instant,
-    /// The end of a sleep after which nothing has come yet.
+    /// End of the last sleep, until the first frame after it.
     woke_at: Option<Instant>,
 }
 
 impl Spin {
-    /// `set` is the least while there is credit. Zero never looks in vain; from 2 ms on it is exactly that.
+    /// Creates the state; `set` is the minimum polling time while there is credit. Zero never polls in vain; from 2 ms on it
+    /// is the exact time.
     pub(super) fn new(now: Instant, set: Duration) -> Self {
         Self {
             set,
@@ -55,18 +56,19 @@ impl Spin {
         }
     }
 
-    /// Frames have come or gone.
+    /// Records received or sent frames.
     pub(super) fn note_frames(&mut self, now: Instant) {
         (self.last_frames, self.vain_since) = (now, now);
         self.woke_at = None;
     }
 
-    /// True before the first frames after a sleep are known of.
+    /// Returns true until the first frame after a sleep is known.
     pub(super) fn wants_arrival(&self) -> bool {
         self.woke_at.is_some()
     }
 
-    /// The first frame after a sleep came to the device at `at`. One that came later says nothing of the sleep's end.
+    /// Records that the first frame after a sleep arrived at the device at `at`. A frame that arrived after the sleep does
+    /// not measure a wake-up.
     pub(super) fn note_arrival(&mut self, at: Instant) {
         let Some(woke_at) = self.woke_at.take() else {
             return;
@@ -79,7 +81,7 @@ impl Spin {
         }
     }
 
-    /// It has looked for long enough.
+    /// Returns true once it has polled long enough.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now.saturating_since(self.last_frames) >= self.limit()
     }
@@ -93,7 +95,7 @@ impl Spin {
         enough.max(self.set).min(LONGEST).min(affordable)
     }
 
-    /// It goes to sleep: what it has looked for was in vain.
+    /// Records the start of a sleep: the polling before it was in vain.
     pub(super) fn note_sleep(&mut self, now: Instant) {
         let earned = now.saturating_since(self.credited_at).as_nanos() / VAIN_SHARE;
         let credit = (self.credit + Duration::from_nanos(earned)).min(CREDIT_MAX);
@@ -103,7 +105,7 @@ impl Spin {
         self.credit = Duration::from_nanos(left);
     }
 
-    /// It has slept.
+    /// Records the end of a sleep.
     pub(super) fn note_awake(&mut self, now: Instant) {
         self.vain_since = now;
         self.woke_at = Some(now);
@@ -120,7 +122,7 @@ mod tests {
         Instant::from_nanos(1_000_000_000)
     }
 
-    /// Sleeps for `idle`; then a frame comes, for which it takes `cost` to wake up. Gives how long is looked for more.
+    /// Sleeps for `idle`; then a frame arrives, for which waking up takes `cost`. Returns the next polling time.
     fn frame_after(spin: &mut Spin, now: &mut Instant, idle: Duration, cost: Duration) -> Duration {
         let began = *now;
         *now = *now + spin.limit();
@@ -163,7 +165,7 @@ mod tests {
         assert_eq!(spin.limit(), SET);
     }
 
-    /// Whatever comes, and however dear a wake-up is.
+    /// Holds for any traffic and any cost of a wake-up.
     #[test]
     fn looking_in_vain_is_a_small_share_of_the_time() {
         for frames_per_second in [10, 100, 1_000] {
@@ -187,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Frames that come before the end of each search cost no credit: the next pause finds it whole.
+    /// Frames that arrive before the end of each search cost no credit, so the next pause finds all of it.
     #[test]
     fn a_search_that_finds_something_is_free() {
         let mut now = start();
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!(spin.credit, CREDIT_MAX);
     }
 
-    /// Wake-ups without frames neither prolong the search nor cost anything.
+    /// Wake-ups without frames neither prolong the polling nor cost credit.
     #[test]
     fn the_control_plane_does_not_keep_the_loop_awake() {
         let mut now = start();
@@ -217,7 +219,7 @@ mod tests {
         assert!(spin.credit + Duration::from_micros(3) >= CREDIT_MAX);
     }
 
-    /// A frame that came while the loop was awake, or without a time, says nothing of wake-ups.
+    /// A frame that arrived while the loop was awake, or without a time, does not measure a wake-up.
     #[test]
     fn only_frames_that_came_during_the_sleep_are_measured() {
         let mut spin = Spin::new(start(), SET);

@@ -1,4 +1,4 @@
-//! Requests for the address of a station that is known go to it alone.
+//! Forwards requests for the address of a known station to it alone.
 
 use weir_core::wire::resolution::requested_address;
 use weir_core::{Frame, Instant, MacAddress, PortId};
@@ -7,8 +7,8 @@ use super::Worker;
 use crate::dataplane::rings::io::Io;
 
 impl<I: Io> Worker<I> {
-    /// The station that a frame to a group asks for, if it is known and there is a way to it; `None` for a frame that is
-    /// to be flooded as it is. Counts.
+    /// Returns the station that a group frame asks for, if it is known and reachable; `None` for a frame that is flooded
+    /// unchanged. Counts both.
     #[cold]
     pub(super) fn station_asked_for(
         &mut self,
@@ -17,7 +17,7 @@ impl<I: Io> Worker<I> {
         frame: &Frame,
     ) -> Option<MacAddress> {
         let chunk = frame.handle.0;
-        // No request is so long.
+        // No request is that long.
         if self.io.next(chunk).is_some() {
             return None;
         }

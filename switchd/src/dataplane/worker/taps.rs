@@ -1,4 +1,4 @@
-//! What the polling loop shows to [taps](crate::dataplane::tap), while there are any.
+//! Frames shown to [taps](crate::dataplane::tap) by the polling loop, while there are any.
 
 use weir_core::wire::ecn::{marking_of, Marking};
 use weir_core::{Discarded, Duration, Instant, PortId, Priority};
@@ -10,12 +10,12 @@ use crate::dataplane::tap::Fate;
 use crate::model::sight::{Direction, Sight, Verdict};
 
 impl<I: Io> Worker<I> {
-    /// Somebody looks at frames, so that all have to come by here.
+    /// Returns true if a tap needs all frames to pass through this loop.
     pub(super) fn looks_on(&self) -> bool {
         self.taps.sees_passing() || self.mirroring.is_on() || self.impairing.is_on()
     }
 
-    /// A frame has come in and its fate is known; its bytes are as they came.
+    /// Shows a received frame with its original bytes and its fate.
     #[cold]
     pub(super) fn show_received(&mut self, now: Instant, port: PortId, chunk: Chunk, taken: Taken) {
         let fate = match taken {
@@ -56,7 +56,7 @@ impl<I: Io> Worker<I> {
         self.taps.offer(wanting, &sight);
     }
 
-    /// A frame that was admitted is dropped after all.
+    /// Shows that an admitted frame was dropped later.
     #[cold]
     pub(super) fn show_discarded(&mut self, now: Instant, discarded: &Discarded) {
         let wanting = self.taps.wanting(discarded.ingress, Fate::Dropped);
@@ -76,8 +76,8 @@ impl<I: Io> Worker<I> {
         self.taps.offer(wanting, &sight);
     }
 
-    /// A frame is about to go to `port`'s transmitter; `data` has its priority and whether it was marked
-    /// now, `None` for a control frame.
+    /// Shows a frame about to be passed to `port`'s transmitter. `data` has its priority, and true if it was marked now;
+    /// `None` for a control frame.
     #[cold]
     pub(super) fn show_sent(
         &mut self,
@@ -91,7 +91,7 @@ impl<I: Io> Worker<I> {
             return;
         }
         let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
-        // What the XDP program wrote in front of the frame is still there.
+        // The XDP program's metadata is still in front of the frame.
         let meta = meta.filter(|_| !self.mirroring.is_copy(chunk));
         let inside = data.and(meta).map(|meta| {
             let arrival = Instant::from_nanos(meta.arrival_nanos);

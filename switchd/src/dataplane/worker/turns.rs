@@ -1,5 +1,5 @@
-//! Which ports are worth asking what they send. A port that has nothing is not asked before the switch core names it, or
-//! its moment has come.
+//! Ports worth asking for frames to send. A port without frames is not asked again until the switch core names it or its
+//! time has come.
 
 use weir_core::{Instant, PortId, PortSet};
 
@@ -7,14 +7,14 @@ use weir_core::{Instant, PortId, PortSet};
 #[derive(Debug)]
 pub(super) struct Turns {
     asked: PortSet,
-    /// By port that rests: when it may have something by time alone.
+    /// By resting port: when it may have frames because of time alone.
     wakes: Vec<Instant>,
-    /// Not later than the first of them.
+    /// Not later than the first of these times.
     first: Instant,
 }
 
 impl Turns {
-    /// No port is asked.
+    /// Creates the state in which no port is asked.
     pub(super) fn new(port_count: usize) -> Self {
         Self {
             asked: PortSet::EMPTY,
@@ -23,17 +23,17 @@ impl Turns {
         }
     }
 
-    /// It may have something.
+    /// Marks a port that may have frames to send.
     pub(super) fn ask(&mut self, port: PortId) {
         self.asked.insert(port);
     }
 
-    /// True until it [rests](Self::rest).
+    /// Returns true until the port [rests](Self::rest).
     pub(super) fn is_asked(&self, port: PortId) -> bool {
         self.asked.contains(port)
     }
 
-    /// It has nothing, but for what it may have at some moment by time alone.
+    /// Marks a port without frames to send, unless time alone makes one eligible at `until`.
     pub(super) fn rest(&mut self, port: PortId, until: Option<Instant>) {
         let until = until.unwrap_or(Instant::FAR_FUTURE);
         self.asked.remove(port);
@@ -43,7 +43,7 @@ impl Turns {
         self.first = self.first.min(until);
     }
 
-    /// Asks those whose moment has come. O(ports) then, else O(1).
+    /// Marks the ports whose time has come. O(ports) if any is due, else O(1).
     pub(super) fn wake(&mut self, now: Instant) {
         if self.first > now {
             return;

@@ -1,9 +1,8 @@
-//! Frames in and out of VLANs: which tag one came with, the form in which it leaves, and copies of what is flooded in two
-//! forms.
+//! VLANs: the tag of a received frame, the form in which it is sent, and copies of frames flooded in two forms.
 //!
-//! A frame is given its form as soon as the switch has taken it, where it lies: nothing of it has left yet. Where some of a
-//! flood's copies leave with a tag and others without, those of one kind get chunks of their own, of which there are
-//! [so many](VLAN_COPIES) beside those that the buffers are backed by.
+//! A frame gets its form in place as soon as the switch has admitted it, before any copy is sent. If a flooded frame is sent
+//! both with and without a tag, the copies of one kind use separate chunks, of which there are [a number](VLAN_COPIES)
+//! besides those that back the buffers.
 
 use weir_config::daemon::VLAN_COPIES;
 use weir_core::{Admitted, DropReason, Frame, FrameHandle, Instant, PortId, Tagged, VlanTag};
@@ -12,33 +11,33 @@ use super::Worker;
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::Io;
 
-/// Chunks of the longest frame, and a few more.
+/// Maximum number of chunks of a frame, with some reserve.
 const PARTS_MAX: usize = 64;
-/// Where a tag's EtherType begins, behind the addresses.
+/// Offset of a tag's EtherType, behind the addresses.
 const TAG_AT: usize = 12;
 
-/// What is to be done about forms.
+/// State of the frames' forms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Forms {
-    /// Of the frame that was taken last.
+    /// Form of the last received frame.
     due: Option<Tagged>,
-    /// Chunks with copies of frames.
+    /// Number of chunks with copies of frames.
     copies: usize,
 }
 
 impl Forms {
-    /// Whether any chunk has a copy.
+    /// Returns true if any chunk holds a copy.
     pub(super) const fn has_copies(&self) -> bool {
         self.copies > 0
     }
 }
 
-/// The first tag of a frame, if it is a C-tag. An S-tag is payload: what has one is a frame without a tag.
+/// Returns the first tag of a frame, if it is a C-tag. An S-tag counts as payload.
 ///
 /// # Errors
 ///
-/// The frame ends in its tag. It would be one without a tag here, and a device that fills it up would make it one with the tag
-/// that its sender wants.
+/// When the frame ends within its tag. Here it would count as untagged, but a device that pads it would turn it into a frame
+/// with a tag chosen by its sender.
 pub(super) fn tag_of(bytes: &[u8]) -> Result<Option<VlanTag>, DropReason> {
     match bytes.get(TAG_AT..).unwrap_or_default() {
         [0x81, 0x00, high, low, _, _, ..] => {
@@ -49,7 +48,7 @@ pub(super) fn tag_of(bytes: &[u8]) -> Result<Option<VlanTag>, DropReason> {
     }
 }
 
-/// Returns whether a frame's first tag is an S-tag, or any VLAN tag follows its C-tag.
+/// Returns true if a frame's first tag is an S-tag, or any VLAN tag follows its C-tag.
 pub(super) fn is_nested(bytes: &[u8]) -> bool {
     match bytes.get(TAG_AT..).unwrap_or_default() {
         [0x88, 0xa8, ..] => true,
@@ -61,7 +60,7 @@ pub(super) fn is_nested(bytes: &[u8]) -> bool {
 }
 
 impl<I: Io> Worker<I> {
-    /// A data frame has come in, and ports have VLANs. [`give_form`](Self::give_form) is to follow where it is taken.
+    /// Receives a data frame on a port with VLANs. If it is admitted, [`give_form`](Self::give_form) must follow.
     #[inline(never)]
     pub(super) fn receive_in_vlan(
         &mut self,
@@ -71,7 +70,7 @@ impl<I: Io> Worker<I> {
     ) -> Result<Admitted, DropReason> {
         let chunk = frame.handle.0;
         if !self.io.has_room_for_tag(chunk) {
-            // No driver that leaves room for the record leaves so little.
+            // No driver with room for the record leaves so little.
             self.switch.count_drop(port, DropReason::Unclassified);
             return Err(DropReason::Unclassified);
         }
@@ -88,7 +87,7 @@ impl<I: Io> Worker<I> {
         Ok(tagged.admitted)
     }
 
-    /// Gives the frame that was taken last the form in which it leaves.
+    /// Gives the last received frame the form in which it is sent.
     #[inline(never)]
     pub(super) fn give_form(&mut self, now: Instant, first: Chunk) {
         let Some(tagged) = self.forms.due.take() else {
@@ -116,7 +115,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// A frame in chunks of its own; `None` when there are too few.
+    /// Copies a frame into new chunks; returns `None` when there are too few.
     fn copy_of(&mut self, first: Chunk) -> Option<Chunk> {
         let (mut parts, mut count) = ([first; PARTS_MAX], 0);
         let mut at = Some(first);
@@ -140,7 +139,7 @@ impl<I: Io> Worker<I> {
         Some(*copy)
     }
 
-    /// False, and nothing taken, when there is no chunk or no place.
+    /// Copies one chunk; returns false without any change when no chunk or no place is free.
     fn copy_part(&mut self, part: Chunk, place: Option<&mut Chunk>) -> bool {
         if self.forms.copies >= VLAN_COPIES {
             return false;
@@ -156,7 +155,7 @@ impl<I: Io> Worker<I> {
         true
     }
 
-    /// Copies have left, or never will.
+    /// Frees copies that were sent, or never will be.
     pub(super) fn give_back_copy(&mut self, first: Chunk) {
         let mut part = Some(first);
         while let Some(chunk) = part {
@@ -167,8 +166,8 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Before a frame that waits is handed on: it is given a form in which the port that it came in by finds it in the same
-    /// VLAN. False for what is not to be handed on: copies, since the frame itself is flooded again.
+    /// Prepares a waiting frame for the next switch: restores a form that its ingress port assigns to the same VLAN. Returns
+    /// false for copies, which are not handed on, since the frame itself is flooded again.
     pub(super) fn give_back_form(&mut self, ingress: PortId, first: Chunk) -> bool {
         if !self.switch.is_vlan_aware() {
             return true;
@@ -177,7 +176,7 @@ impl<I: Io> Worker<I> {
         !self.accounts.is_copy(first) && form.is_none_or(|form| self.io.reform(first, form))
     }
 
-    /// Takes a frame that somebody else has had, with the tag that it has.
+    /// Receives a frame from the previous switch, with the tag that it has.
     pub(super) fn receive_handed_on(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! gNMI: the data of `switchctl`, for collectors of telemetry, on a TCP address of its own.
-//! Read-only; the service itself is in [`weir_gnmi`].
+//! gNMI: the data of `switchctl` for telemetry collectors, on a separate TCP address. It is read-only; the service itself is
+//! in [`weir_gnmi`].
 
 mod source;
 
@@ -19,7 +19,7 @@ use crate::control::Shared;
 use source::Switch;
 use weir_http::{self as http, Client, Limits, Peer};
 
-/// A client's library may connect long before its user asks for something.
+/// Limits of the listener. A client library may connect long before its first request.
 pub const LIMITS: Limits = Limits {
     connections: 32,
     connections_of_a_peer: 24,
@@ -27,25 +27,25 @@ pub const LIMITS: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// Protocol of gRPC.
+/// ALPN protocol of gRPC.
 pub const PROTOCOL: &str = "h2";
 
-/// Address of gNMI, and its content beside the switch's state.
+/// Address of gNMI, and its data besides the switch's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GnmiSettings {
     /// The address.
     pub listen: SocketAddr,
     /// Protection of the service.
     pub protection: daemon::Protection,
-    /// The longest frame that is forwarded, in bytes without its checksum.
+    /// Maximum frame length that is forwarded, in bytes without the FCS.
     pub frame_bytes_max: u64,
 }
 
-/// Serves until the daemon ends and the last answer is out.
+/// Serves until the daemon ends and the last answer is sent.
 ///
 /// # Errors
 ///
-/// When the listener fails for good.
+/// When the listener fails permanently.
 pub async fn serve(
     listener: TcpListener,
     shared: Arc<Shared>,
@@ -87,8 +87,7 @@ where
     http::serve_http2(listener, LIMITS, answer, ending.life.ending()).await
 }
 
-/// Admits clients with the token: as bearer token, or as password. Clients of gNMI also send a
-/// user's name, which is ignored.
+/// Admits clients with the token as bearer token or password. A gNMI client's user name is ignored.
 fn admit<B>(
     token: Option<&Token>,
     request: &axum::http::Request<B>,

@@ -1,4 +1,4 @@
-//! The switch as gNMI sees it: the API's bodies.
+//! The switch as a source of gNMI data: the API's bodies.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! System calls of a running switch.
+//! System calls permitted to a running switch.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::PrivilegesError;
 
 type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
-/// Calls with any arguments: memory, time, threads, descriptors, files, and sockets that are there.
+/// Calls permitted with any arguments: memory, time, threads, descriptors, files, and existing sockets.
 const ANY: &[libc::c_long] = &[
     libc::SYS_brk,
     libc::SYS_munmap,
@@ -105,7 +105,7 @@ const ANY: &[libc::c_long] = &[
     libc::SYS_sysinfo,
 ];
 
-/// The same by the names that other processors do not have.
+/// Older equivalents, which other architectures lack.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[libc::c_long] = &[
     libc::SYS_access,
@@ -124,8 +124,8 @@ const OLD: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[libc::c_long] = &[];
 
-/// Families and types of sockets that a running switch makes: for devices that come, netlink, the service manager and the log, and
-/// addresses to listen at that are free again. None of them is a stream to another process of this machine.
+/// Families and types of sockets that a running switch creates: for returning devices, netlink, the service manager, the
+/// log, and listening addresses that become free. None is a stream to another local process.
 const SOCKETS: [(libc::c_int, &[libc::c_int]); 6] = [
     (libc::AF_UNIX, &[libc::SOCK_DGRAM]),
     (libc::AF_INET, &[libc::SOCK_STREAM, libc::SOCK_DGRAM]),
@@ -134,10 +134,10 @@ const SOCKETS: [(libc::c_int, &[libc::c_int]); 6] = [
     (libc::AF_PACKET, &[libc::SOCK_RAW, libc::SOCK_DGRAM]),
     (libc::AF_XDP, &[libc::SOCK_RAW]),
 ];
-/// The type beside its flags.
+/// Mask of the type without its flags.
 const TYPE: u64 = 0xf;
 
-/// Commands of bpf(2) (linux/bpf.h): maps, and what a device that comes takes.
+/// Commands of bpf(2) (linux/bpf.h): for maps, and for attaching a returning device.
 const BPF_COMMANDS: [u32; 17] = [
     0,  // MAP_CREATE
     1,  // MAP_LOOKUP_ELEM
@@ -158,9 +158,9 @@ const BPF_COMMANDS: [u32; 17] = [
     35, // PROG_BIND_MAP
 ];
 
-/// Requests of ioctl(2) that read or set devices, beside those of any descriptor.
+/// Requests of ioctl(2) for network devices, and for any descriptor.
 const REQUESTS: [u32; 9] = [
-    0x5401, // TCGETS: is it a terminal?
+    0x5401, // TCGETS, used by isatty(3)
     0x5413, // TIOCGWINSZ
     0x5421, // FIONBIO
     0x5451, // FIOCLEX
@@ -179,18 +179,18 @@ const PRCTL: [u64; 4] = [
     libc::PR_SET_VMA as u64,
 ];
 
-/// Threads of this process (linux/sched.h), and nothing that makes a process or a namespace.
+/// Flag for threads of this process (linux/sched.h); a process or a namespace is not permitted.
 const THREAD: u64 = 0x0001_0000;
 const NAMESPACES: u64 = 0x7e02_0080;
 
-/// Refuses all other system calls to every thread of this process: EPERM.
+/// Refuses all other system calls with EPERM, in every thread of this process.
 ///
 /// # Errors
 ///
 /// See [`PrivilegesError`].
 pub fn keep_running_calls() -> Result<(), PrivilegesError> {
     let failed = |error: &dyn std::fmt::Display| PrivilegesError::Filter(error.to_string());
-    // Its arguments are in memory, where no filter sees them; without it, the C library takes clone(2).
+    // Its arguments are in memory, where no filter sees them; without it, the C library falls back to clone(2).
     let no_clone3 = no_clone3().map_err(|error| failed(&error))?;
     seccompiler::apply_filter_all_threads(&no_clone3).map_err(|error| failed(&error))?;
     let filter = filter(std::process::id()).map_err(|error| failed(&error))?;
@@ -222,11 +222,11 @@ fn filter(process: u32) -> Result<BpfProgram, seccompiler::BackendError> {
     rules.insert(libc::SYS_bpf, is(0, &BPF_COMMANDS.map(u64::from))?);
     rules.insert(libc::SYS_ioctl, is(1, &REQUESTS.map(u64::from))?);
     rules.insert(libc::SYS_prctl, is(0, &PRCTL)?);
-    // Of the calling thread: others of this user are out of reach.
+    // For the calling thread only, not for other processes of this user.
     for call in [libc::SYS_sched_setaffinity, libc::SYS_prlimit64] {
         rules.insert(call, is(0, &[0])?);
     }
-    // A panic of this process, and signals of its own threads.
+    // For a panic of this process, and signals between its own threads.
     rules.insert(libc::SYS_tgkill, is(0, &[process.into()])?);
     let thread = SeccompRule::new(vec![masked(
         0,
@@ -235,9 +235,9 @@ fn filter(process: u32) -> Result<BpfProgram, seccompiler::BackendError> {
         THREAD,
     )?])?;
     rules.insert(libc::SYS_clone, vec![thread]);
-    // Seen by clone3's own filter.
+    // Handled by clone3's own filter.
     rules.insert(libc::SYS_clone3, Vec::new());
-    // Memory is writable or executable, not both, and not one after the other.
+    // Memory must not be both writable and executable, at once or in sequence.
     let executable = u64::from(libc::PROT_EXEC as u32);
     let not_executable = masked(2, SeccompCmpArgLen::Dword, executable, 0)?;
     let not_executable = SeccompRule::new(vec![not_executable])?;

@@ -1,4 +1,4 @@
-//! Access to files, by Landlock.
+//! Restricts access to files with Landlock.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use landlock::{
 
 use super::PrivilegesError;
 
-/// The newest version of Landlock whose rights are handled here. An older kernel restricts what it knows; without
-/// Landlock, nothing is restricted.
+/// Newest version of Landlock supported here. An older kernel restricts what it supports; without Landlock, nothing is
+/// restricted.
 const NEWEST: ABI = ABI::V6;
 /// The kernel's own files, users and groups, time zones and random numbers.
 const SYSTEM: [&str; 13] = [
@@ -28,23 +28,23 @@ const SYSTEM: [&str; 13] = [
     "/usr/lib",
     "/usr/share/zoneinfo",
 ];
-/// Of systemd, for sd_notify(3).
+/// Variable set by systemd for sd_notify(3).
 const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
 
 /// Files that a running daemon needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Directories from which everything may be read.
+    /// Directories that may be read.
     pub read: Vec<PathBuf>,
-    /// Directories in which everything may be changed.
+    /// Directories that may be changed.
     pub write: Vec<PathBuf>,
-    /// Directories in which sockets may be made and removed.
+    /// Directories in which sockets may be created and removed.
     pub sockets: Vec<PathBuf>,
 }
 
 impl Files {
-    /// Refuses all others to this thread and those that it starts; beside them connections by TCP, and signals and abstract
-    /// sockets to processes outside.
+    /// Refuses all other files to this thread and to threads that it starts, and also TCP connections, and signals and
+    /// abstract sockets to other processes.
     pub(super) fn restrict(&self) -> Result<(), PrivilegesError> {
         let read = AccessFs::ReadFile | AccessFs::ReadDir;
         let sockets = AccessFs::MakeSock | AccessFs::RemoveFile | AccessFs::ReadDir;

@@ -1,5 +1,5 @@
-//! Limits of the daemon's process: a bug that an attacker makes use of gives no more than this. Under systemd the unit's
-//! sandbox comes on top of it.
+//! Limits of the daemon's process, and thus of an attacker who exploits a bug in it. Under systemd the unit's sandbox is
+//! added.
 //!
 //! | from | limit |
 //! |---|---|
@@ -22,8 +22,8 @@ pub use calls::keep_running_calls;
 pub use files::Files;
 pub use starter::Starter;
 
-/// System calls that no part of the daemon makes, and that help whoever has taken it over: to start programs, to
-/// reach into other processes, to leave its namespaces and its root, to change the kernel, the clock, users or keys.
+/// System calls that the daemon never makes and that help an attacker: to start programs, access other processes, leave
+/// namespaces or the root, or change the kernel, the clock, users or keys.
 const REFUSED: [libc::c_long; 36] = [
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -63,41 +63,41 @@ const REFUSED: [libc::c_long; 36] = [
     libc::SYS_userfaultfd,
 ];
 
-/// Finds programs by their numbers and mounts the BPF file system: both only at the start.
+/// Needed to find programs by ID and to mount the BPF file system, both only at the start.
 const OF_THE_START: Capability = Capability::CAP_SYS_ADMIN;
 
-/// Why privileges could not be given up.
+/// Reason for which privileges could not be given up.
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegesError {
-    /// The kernel refuses.
+    /// The kernel refused.
     #[error("cannot drop capabilities: {0}")]
     Capabilities(#[from] caps::errors::CapsError),
-    /// The kernel knows no such thing.
+    /// The kernel lacks support.
     #[error("cannot set no_new_privs: {0}")]
     NoNewPrivileges(#[from] nix::errno::Errno),
-    /// The filter cannot be made or is not taken.
+    /// The filter cannot be created or installed.
     #[error("cannot install the system call filter: {0}")]
     Filter(String),
-    /// Landlock is there and takes no rules.
+    /// Landlock exists but refuses the rules.
     #[error("cannot restrict access to files: {0}")]
     Files(#[from] landlock::RulesetError),
-    /// There can be no thread, or it has ended.
+    /// The thread cannot be started, or has ended.
     #[error("cannot use the thread that starts the dataplane: {0}")]
     Starter(std::io::Error),
 }
 
-/// Gives up what is not needed, for this thread and all that it starts, and SYS_ADMIN and most files beside that for all but
-/// the [`Starter`]. `changes_groups` keeps CAP_CHOWN, with which a socket is given to a group.
+/// Gives up unneeded privileges for this thread and all that it starts, and also SYS_ADMIN and most files for all but the
+/// [`Starter`]. `changes_groups` keeps CAP_CHOWN, which is needed to change the group of a socket.
 ///
 /// # Errors
 ///
-/// See [`PrivilegesError`]. What was given up before stays given up.
+/// See [`PrivilegesError`]. Privileges given up before an error stay given up.
 pub fn restrict(changes_groups: bool, files: &Files) -> Result<Starter, PrivilegesError> {
     let mut kept: CapsHashSet = NEEDED.into_iter().collect();
     if changes_groups {
         kept.insert(Capability::CAP_CHOWN);
     }
-    // The bounding set first: to change it takes a capability that is dropped with the others.
+    // The bounding set first: changing it needs a capability that is dropped with the others.
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
         for capability in caps::read(None, CapSet::Bounding)? {
             if capability == OF_THE_START || !kept.contains(&capability) {
@@ -116,8 +116,8 @@ pub fn restrict(changes_groups: bool, files: &Files) -> Result<Starter, Privileg
     Ok(starter)
 }
 
-/// Gives up SYS_ADMIN, and all files but these, for this thread and those that it starts from now on. The thread of the
-/// [`Starter`] calls this before it starts any other.
+/// Gives up SYS_ADMIN and all other files, for this thread and threads that it starts later. The thread of the [`Starter`]
+/// calls this before it starts any other.
 ///
 /// # Errors
 ///
@@ -137,7 +137,7 @@ fn keep(kept: &CapsHashSet) -> Result<(), PrivilegesError> {
     Ok(())
 }
 
-/// EPERM for [`REFUSED`]; a daemon that is asked for one of them by mistake goes on.
+/// Builds a filter that returns EPERM for [`REFUSED`], so that the daemon survives an accidental call.
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     let rules: BTreeMap<_, _> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     let refuse = SeccompAction::Errno(libc::EPERM as u32);
@@ -147,7 +147,7 @@ fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
 
 #[cfg(test)]
 mod tests {
-    /// @system-service does not have seccomp(2), and without it the daemon does not start.
+    /// @system-service lacks seccomp(2), without which the daemon does not start.
     #[test]
     fn the_units_let_the_filter_be_installed() {
         for unit in [

@@ -7,7 +7,8 @@ use super::PrivilegesError;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that does one thing with the privileges of the thread that began it, and ends. It ends unused with this value.
+/// A thread that runs one job with the privileges of the thread that created it, and then ends. Dropping this value ends it
+/// unused.
 #[derive(Debug)]
 pub struct Starter(mpsc::SyncSender<Job>);
 
@@ -26,7 +27,7 @@ impl Starter {
         Ok(Self(sender))
     }
 
-    /// Has the thread do `job`, and waits for its outcome.
+    /// Runs `job` on the thread, and returns its result.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Cost of an idle switch, or a nearly idle one.
+//! Cost of an idle or nearly idle switch.
 
 use std::time::{Duration, Instant};
 
@@ -12,27 +12,27 @@ use crate::system::{Switch, System};
 
 /// Frames per second of the second row.
 pub const FEW: u32 = 100;
-/// One-time work after the start is over by then.
+/// By then one-time work after the start is over.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// CPU time of one system's threads, in percent of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Idle {
-    /// Without a frame.
+    /// Without frames.
     pub nothing_percent: f64,
-    /// With [`FEW`] frames a second.
+    /// With [`FEW`] frames per second.
     pub few_percent: f64,
-    /// Frames of these that did not arrive.
+    /// Number of these that did not arrive.
     pub lost: u64,
-    /// 99 % of them were not longer on their way, in nanoseconds.
+    /// Their 99th percentile of latency in nanoseconds.
     pub p99_nanos: Option<u64>,
 }
 
-/// Starts a system and lets it stand for `span`, then gives it [`FEW`] frames a second for as long.
+/// Starts a system, leaves it idle for `span`, then sends [`FEW`] frames per second for as long.
 ///
 /// # Errors
 ///
-/// When it cannot be measured, or when interrupted.
+/// It cannot be measured, or the run is interrupted.
 pub fn measure(system: System, span: Duration, cpus: Cpus) -> Result<Idle> {
     let mut stage = Stage::build()?;
     let mut switch = system.start(&stage.site, cpus)?;

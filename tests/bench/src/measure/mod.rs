@@ -1,8 +1,8 @@
 //! Measurements of one system with one kind of traffic: throughput without loss, goodput at
 //! overload, latency.
 //!
-//! Rates are searched for with live frames, which cost the sender's CPU least. Latency is measured
-//! with AF_XDP, because live frames wait for their batch.
+//! The search for rates uses live frames, which cost the sender the least CPU time. Latency is measured with AF_XDP, since
+//! live frames wait for their batch.
 
 pub mod idle;
 mod search;
@@ -23,14 +23,14 @@ use trial::{Generator, Load, Outcome, Traffic, Trials};
 pub const OVERLOADS: [u32; 3] = [1, 2, 4];
 /// Loads of the latency trials, in percent of the rate without loss.
 pub const LATENCY_LOADS: [u32; 3] = [10, 50, 90];
-/// Loads that are the same for all systems, in frames per second: half of what is fast is more than the sender can time, and no load
-/// of others.
+/// Loads in frames per second that are the same for all systems: half the rate of a fast system is more than the sender can
+/// time, and not comparable.
 pub const SAME_LOADS: [u32; 3] = [100_000, 200_000, 400_000];
 
-/// Thoroughness.
+/// Effort of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Rounds in which the systems take turns.
+    /// Number of rounds, in each of which all systems are measured.
     pub rounds: u32,
     /// Bisections of a search.
     pub steps: u32,
@@ -51,7 +51,7 @@ impl Effort {
         overload_trial_ms: 400,
         latency_trial_ms: 800,
     };
-    /// To look at: one round, short trials.
+    /// For a quick look: one round, short trials.
     pub const QUICK: Self = Self {
         rounds: 1,
         steps: 5,
@@ -68,22 +68,22 @@ pub struct Measurement {
     pub round: u32,
     /// See [`System::name`].
     pub system: String,
-    /// With FCS.
+    /// Frame length with FCS.
     pub frame_bytes: usize,
     /// Number of flows.
     pub flows: u32,
     /// Throughput without loss.
     pub lossless: LosslessRate,
-    /// As fast as the sender could.
+    /// At the sender's maximum rate.
     pub fastest: Sample,
     /// At multiples of the rate without loss.
     pub overload: Vec<Sample>,
-    /// At parts of it.
+    /// At fractions of it.
     pub latency: Vec<Sample>,
-    /// At [`SAME_LOADS`], in their order; empty in a measurement of before there were such.
+    /// At [`SAME_LOADS`], in this order; empty in older measurements.
     #[serde(default)]
     pub same_load: Vec<Sample>,
-    /// Frames lost in all trials, by what the system calls the reason.
+    /// Frames lost in all trials, by the system's name for the reason.
     pub losses: BTreeMap<String, u64>,
 }
 
@@ -92,7 +92,7 @@ pub struct Measurement {
 pub struct LosslessRate {
     /// Frames per second.
     pub frames_per_second: f64,
-    /// True when nothing was lost at the sender's fastest.
+    /// True if nothing was lost at the sender's maximum rate.
     pub is_sender_bound: bool,
     /// Trials of the search.
     pub trials: u32,
@@ -101,7 +101,7 @@ pub struct LosslessRate {
 /// One trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Target in percent of the rate without loss; absent for as fast as possible.
+    /// Target in percent of the rate without loss; `None` for as fast as possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent: Option<u32>,
     /// Sender: `af_xdp` or `live_frames`.
@@ -112,26 +112,26 @@ pub struct Sample {
     pub goodput: f64,
     /// Frames sent.
     pub sent: u64,
-    /// Of these, lost.
+    /// Number of these lost.
     pub lost: u64,
-    /// Received after one that was sent later.
+    /// Frames received after a later one.
     pub reordered: u64,
-    /// PFC frames that the switch sent to the sender.
+    /// PFC frames sent by the switch to the sender.
     pub pfc_frames: u64,
     /// CPU time of the switch's threads for each frame received.
     pub switch_nanos_per_frame: f64,
-    /// CPU time of all that a frame passes, from the sender's system call to the receiver's program, for each frame received.
+    /// CPU time of the whole path, from the sender's system call to the receiver's program, for each frame received.
     pub path_nanos_per_frame: f64,
-    /// CPU time of everything else on the machine, as a share of one CPU.
+    /// CPU time of all other processes, as a share of one CPU.
     pub others_share: f64,
-    /// CPU time that the hypervisor gave to others, as a share of one CPU; in steps of 10 ms, and 0 where it does not say.
+    /// CPU time given by the hypervisor to others, as a share of one CPU; in steps of 10 ms, and 0 if it is not reported.
     #[serde(default)]
     pub stolen_share: f64,
-    /// Half of all frames were not longer on their way, in nanoseconds.
+    /// Median latency in nanoseconds.
     pub p50_nanos: Option<u64>,
-    /// 99 % of all frames.
+    /// 99th percentile.
     pub p99_nanos: Option<u64>,
-    /// 99.9 % of all frames.
+    /// 99.9th percentile.
     pub p999_nanos: Option<u64>,
 }
 

@@ -3,7 +3,7 @@
 /// Result of a trial at a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
-    /// Frames per second that were sent.
+    /// Frames sent per second.
     pub offered: f64,
     /// Frames per second that arrived.
     pub goodput: f64,
@@ -14,22 +14,22 @@ pub struct Tried {
 /// The highest rate found without loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lossless {
-    /// Frames per second; zero when every trial lost frames.
+    /// Frames per second; zero if every trial lost frames.
     pub rate: f64,
-    /// True when nothing was lost at the fastest that the sender can: the rate is its, not the switch's.
+    /// True if nothing was lost at the sender's maximum rate: the limit is the sender's, not the switch's.
     pub is_sender_bound: bool,
-    /// Trials that it took.
+    /// Number of trials.
     pub trials: u32,
 }
 
-/// Trials at one rate of which one must be without loss: the machine may have been busy for a
-/// moment.
+/// Number of trials at one rate, one of which must be without loss: the machine may have been busy for a moment.
 const ATTEMPTS: u32 = 3;
 
-/// Searches with `steps` bisections below the fastest rate, or twice what arrived of it: a switch may have paused the sender. `attempt`
-/// makes a trial, at the rate given or as fast as possible; one that lost frames is repeated, `ATTEMPTS` in all.
+/// Searches with `steps` bisections below the maximum rate, or twice what arrived of it: a switch may have paused the
+/// sender. `attempt` makes a trial at the given rate, or as fast as possible; one that lost frames is repeated, up to
+/// `ATTEMPTS` times in all.
 ///
-/// The interval narrows to its length divided by two to the power of `steps`.
+/// The final interval is 2^`steps` times shorter than the first.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn search<E>(
         let middle = 0.5 * (low + high);
         let tried = patiently(Some(middle))?;
         if tried.lost == 0 {
-            // what was really sent, were the sender slower
+            // the rate actually sent, if the sender was slower
             low = f64::max(low, tried.offered.min(middle));
         } else {
             high = middle;
@@ -84,8 +84,7 @@ mod tests {
 
     const FASTEST: f64 = 2e6;
 
-    /// Searches with a switch that carries `capacity`, and a machine that is busy in every trial
-    /// for which `noise` is true.
+    /// Searches with a switch of this `capacity`, and a machine that is busy in every trial for which `noise` is true.
     fn found(capacity: f64, steps: u32, mut noise: impl FnMut() -> bool) -> Lossless {
         let attempt = |rate: Option<f64>| -> Result<Tried, Infallible> {
             let offered = rate.unwrap_or(FASTEST).min(FASTEST);

@@ -1,4 +1,4 @@
-//! TCP from one ordinary kernel to another through each system, both ways, and what a gigabit of it costs.
+//! TCP between two ordinary kernels through each system, in both directions, with the cost of a gigabit.
 //!
 //! ```text
 //!   namespace `left`                namespace `switch`                  namespace `right`
@@ -23,50 +23,50 @@ use crate::system::{run, System};
 
 const HOSTS: [&str; 2] = ["left", "right"];
 const DEVICE: &str = "eth";
-/// The bridge between hosts that cut segments themselves.
+/// The bridge between hosts that segment themselves.
 pub const FRAMES: &str = "bridge, frames of 1,500 B";
-/// Time for the server to listen, and for the client beyond its duration.
+/// Limit for the server's start, and for the client beyond its duration.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Measurement.
+/// Plan of the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpPlan {
-    /// Which systems.
+    /// Systems to measure.
     pub systems: Vec<System>,
-    /// Rounds in which they take turns.
+    /// Number of rounds, in each of which all systems are measured.
     pub rounds: u32,
-    /// Of each transfer.
+    /// Seconds of each transfer.
     pub seconds: u32,
 }
 
 /// One transfer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// [`System::name`], with what is asked of the hosts.
+    /// [`System::name`], with the hosts' setting.
     pub system: String,
-    /// From 1.
+    /// Number from 1.
     pub round: u32,
-    /// From right to left instead.
+    /// True from right to left.
     pub is_reverse: bool,
     /// Goodput to the application at the receiver.
     pub gbit_per_second: f64,
     /// CPU time of the switch's threads, in seconds for each Gbit received.
     pub switch_seconds_per_gbit: f64,
-    /// CPU time of the whole machine, both hosts and iperf3 included, in seconds for each Gbit received.
+    /// CPU time of the whole machine, including hosts and iperf3, in seconds for each Gbit received.
     pub machine_seconds_per_gbit: f64,
 }
 
-/// A system, and the segmentation by its hosts.
+/// A system, and segmentation by its hosts.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     system: System,
-    /// Hosts segment themselves, so that frames of 1,500 B go through the switch as on a cable.
+    /// Hosts segment themselves, so that frames of 1,500 B pass the switch as on a cable.
     has_frames: bool,
 }
 
 impl Case {
-    /// A kernel passes segments of up to 64 KiB to a bridge, which frames on a cable never are. So
-    /// the bridge is also measured without them.
+    /// A kernel passes segments of up to 64 KiB to a bridge, unlike frames on any cable. So the bridge is also measured
+    /// without them.
     fn all_of(system: System) -> Vec<Self> {
         let cases = match system {
             System::Bridge => &[false, true][..],
@@ -89,7 +89,7 @@ impl TcpPlan {
     ///
     /// # Errors
     ///
-    /// When a system cannot be measured, iperf3 is not installed, or when interrupted: nothing is left behind then.
+    /// A system cannot be measured, iperf3 is not installed, or the run is interrupted. Everything is cleaned up.
     pub fn run(&self) -> Result<Vec<Transfer>> {
         for system in &self.systems {
             system.check()?;
@@ -112,7 +112,7 @@ impl TcpPlan {
         Ok(transfers)
     }
 
-    /// Measures both directions through one system, which is started and ended for it.
+    /// Starts a system, measures it in both directions, and ends it.
     fn measure(&self, case: Case, round: u32, cpus: Cpus) -> Result<Vec<Transfer>> {
         let site = Site::build(plan)?;
         prepare(&site, case.has_frames)?;
@@ -140,7 +140,7 @@ impl TcpPlan {
         Ok(transfers)
     }
 
-    /// Runs one transfer: returns the CPU time that passed, and the bits that arrived.
+    /// Runs one transfer: returns CPU times, and bits received.
     fn transfer(
         &self,
         site: &Site,
@@ -222,11 +222,11 @@ fn prepare(site: &Site, has_frames: bool) -> Result<()> {
     Ok(())
 }
 
-/// All transfers as JSON.
+/// Writes all transfers as JSON.
 ///
 /// # Errors
 ///
-/// When the file cannot be written.
+/// The file cannot be written.
 pub fn write(transfers: &[Transfer], file: &Path) -> Result<()> {
     let text = serde_json::to_string_pretty(transfers)?;
     fs::write(file, text).with_context(|| file.display().to_string())

@@ -1,4 +1,4 @@
-//! One trial: a load for a time, and what became of it.
+//! One trial: a load and its result.
 
 use std::time::{Duration, Instant};
 
@@ -19,16 +19,16 @@ const PICOS_PER_SECOND: f64 = 1e12;
 /// Frame size and number of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Length of a frame with FCS, as RFC 2544 counts.
+    /// Frame length with FCS, as in RFC 2544.
     pub frame_bytes: usize,
-    /// Number of flows, a power of two: UDP source ports between one pair of hosts, in turns.
+    /// Number of flows, a power of two: UDP source ports between one pair of hosts, used in turn.
     pub flows: u32,
 }
 
 /// Rate, sender and duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Frames per second; `None` for as many as there can be.
+    /// Frames per second; `None` for the maximum.
     pub rate: Option<f64>,
     /// Sender.
     pub by: Generator,
@@ -36,17 +36,17 @@ pub struct Load {
     pub duration: Duration,
 }
 
-/// Sender.
+/// Kinds of senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
     /// An AF_XDP socket.
     AfXdp,
-    /// The kernel's own live frames.
+    /// The kernel's live frames.
     LiveFrames,
 }
 
 impl Generator {
-    /// In JSON and tables.
+    /// Name in JSON and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AfXdp => "af_xdp",
@@ -60,25 +60,25 @@ impl Generator {
 pub struct Outcome {
     /// Frames sent.
     pub sent: u64,
-    /// For how long it was sent.
+    /// Duration of sending.
     pub elapsed: Duration,
     /// Arrived frames.
     pub tally: Tally,
     /// Latency of the frames.
     pub latency: Histogram,
-    /// CPU times meanwhile.
+    /// CPU times of the trial.
     pub cpu: CpuTimes,
-    /// PFC frames that the switch sent.
+    /// PFC frames sent by the switch.
     pub pfc_frames: u64,
 }
 
 impl Outcome {
-    /// Frames that were sent and did not arrive.
+    /// Frames sent that did not arrive.
     pub fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.tally.frames)
     }
 
-    /// Frames per second that were sent.
+    /// Frames sent per second.
     pub fn offered(&self) -> f64 {
         self.sent as f64 / self.elapsed.as_secs_f64()
     }
@@ -88,7 +88,7 @@ impl Outcome {
         self.tally.frames as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// CPU time divided among the frames that arrived.
+    /// CPU time divided by the number of frames that arrived.
     pub fn nanos_per_frame(&self, nanos: u64) -> f64 {
         nanos as f64 / (self.tally.frames as f64).max(1.0)
     }
@@ -106,7 +106,7 @@ pub struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
-    /// Trials through `switch`, which is ready.
+    /// Creates trials through `switch`, which must be ready.
     pub fn new(
         stage: &'a mut Stage,
         switch: &'a mut dyn Switch,
@@ -131,11 +131,11 @@ impl<'a> Trials<'a> {
         self.switch
     }
 
-    /// One trial.
+    /// Runs one trial.
     ///
     /// # Errors
     ///
-    /// When interrupted, when the switch has ended, or what the kernel refuses.
+    /// The run is interrupted, the switch has ended, or the kernel refuses a call.
     pub fn run(&mut self, load: Load) -> Result<Outcome> {
         interrupt::check()?;
         self.switch.check()?;
@@ -152,7 +152,7 @@ impl<'a> Trials<'a> {
         let cpu_sending = CpuTimes::now(&processes, &self.softirq_threads)?;
         let tally = self.drain(sent)?;
         let cpu = CpuTimes {
-            // what the sender does while it waits is not part of the path
+            // the sender's work while it waits is not part of the path
             sender: cpu_sending.since(cpu_before).sender,
             sender_user: cpu_sending.since(cpu_before).sender_user,
             ..CpuTimes::now(&processes, &self.softirq_threads)?.since(cpu_before)
@@ -185,7 +185,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Sends by the clock. After a pause, or when late, it catches up by a few frames at most.
+    /// Sends paced by the clock. After a pause or a delay, it catches up by a few frames at most.
     fn send(&mut self, load: Load) -> Result<(u64, Duration)> {
         const CATCH_UP_FRAMES: u64 = 64;
         let stamp = Stamp {
@@ -225,9 +225,9 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Runs the kernel's sender once, which keeps the time itself.
+    /// Runs the kernel's sender once, which does the pacing.
     fn send_live(&mut self, load: Load) -> Result<(u64, Duration)> {
-        /// More than a CPU can make in a second. The rest is not sent after the time is over.
+        /// More than a CPU can produce in a second. The rest is not sent once the time is over.
         const FASTEST: f64 = 4e6;
         let rate = load.rate.map_or(FASTEST, |rate| rate.min(FASTEST));
         let count = (rate * load.duration.as_secs_f64()).ceil() as u32;
@@ -237,7 +237,7 @@ impl<'a> Trials<'a> {
         sent
     }
 
-    /// Waits until all has arrived, or arrivals end.
+    /// Waits until all frames have arrived, or arrivals end.
     fn drain(&mut self, sent: u64) -> Result<Tally> {
         const QUIET: Duration = Duration::from_millis(50);
         const LIMIT: Duration = Duration::from_secs(5);

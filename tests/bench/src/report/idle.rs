@@ -1,4 +1,4 @@
-//! The table of what a switch costs that has nothing to do.
+//! Table of the cost of an idle switch.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::overview::{cell, range};
 use crate::measure::idle::{Idle, FEW};
 use crate::system::System;
 
-/// A row for each system in Markdown: medians over the rounds with quartiles.
+/// Returns a row for each system in Markdown: medians over the rounds with quartiles.
 pub fn text(systems: &[System], all: &[(System, Idle)]) -> String {
     let mut out = format!(
         "| | nothing to do, % of a CPU | {FEW} frames/s, % of a CPU | lost | p99, µs |\n|---|---:|---:|---:|---:|\n"

@@ -1,4 +1,4 @@
-//! From measurements to medians, ratios, tables and pictures.
+//! Converts measurements to medians, ratios, tables and pictures.
 
 pub mod idle;
 pub mod overview;

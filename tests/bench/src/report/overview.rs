@@ -1,5 +1,5 @@
-//! All cells of a measurement together: for each system the middle of its values and the range of the half around it. Made of a
-//! measurement, or read from the table of a page, so that a picture can be drawn of what is published.
+//! Overview of all cells of a measurement: for each system the median and quartiles of its values. Computed from a
+//! measurement, or read from the table of a page, to draw published values.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::measure::Measurement;
 use crate::rounds::Measured;
 use crate::system::System;
 
-/// Quantities, as they head the columns of the table.
+/// Quantities, which are column headings of the table.
 pub const QUANTITIES: [&str; 8] = [
     "rate without loss by `bare`",
     "by `ovs`",
@@ -27,11 +27,11 @@ pub const QUANTITIES: [&str; 8] = [
 pub struct Row {
     /// See [`System::name`].
     pub system: String,
-    /// `None` where it has none.
+    /// `None` if it has no value.
     pub ranges: [Option<Range>; QUANTITIES.len()],
 }
 
-/// A row for each system, in the order of their measurement.
+/// Returns a row for each system, in the order of their measurement.
 pub fn overview(measured: &Measured) -> Vec<Row> {
     let row = |system: &str| {
         let of_system = measured.measurements.iter();
@@ -94,7 +94,7 @@ fn goodput_by_peak(one: &Measurement) -> Option<f64> {
     (peak > 0.0).then_some(at(&one.overload, 400)?.goodput / peak)
 }
 
-/// Returns CPU time of the switch's threads for a frame; `None` for a switch without a thread.
+/// Returns CPU time of the switch's threads for a frame; `None` for a switch without threads.
 fn cost(one: &Measurement, percent: u32) -> Option<f64> {
     let sample = at(&one.latency, percent).or(at(&one.overload, percent))?;
     (sample.switch_nanos_per_frame > 0.0).then_some(sample.switch_nanos_per_frame)
@@ -123,7 +123,7 @@ pub(super) fn range(values: impl Iterator<Item = f64>) -> Option<Range> {
     })
 }
 
-/// The table in Markdown.
+/// Returns the table in Markdown.
 pub fn markdown(rows: &[Row]) -> String {
     let mut out = format!("| | {} |\n|---|", QUANTITIES.join(" | "));
     out.push_str(&"---:|".repeat(QUANTITIES.len()));
@@ -150,7 +150,8 @@ pub(super) fn cell(range: Option<Range>, decimals: usize) -> String {
     }
 }
 
-/// The first table of a page that has all of [`QUANTITIES`]; other columns are left out, and so is what is no number. `None` without one.
+/// Reads the first table of a page that has all of [`QUANTITIES`]; other columns and cells without a number are left out.
+/// `None` if there is none.
 pub fn read(page: &str) -> Option<Vec<Row>> {
     let mut lines = page.lines().skip_while(|line| {
         let head = cells(line);

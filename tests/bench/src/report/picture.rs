@@ -1,4 +1,4 @@
-//! A picture: for each system and quantity the middle of all cells, and the range of the half around it.
+//! A picture: for each system and quantity the median and quartiles of all cells.
 
 use weir_results::chart::{Axis, Range, RangePanel, Ranges};
 use weir_results::quantity::Unit;
@@ -15,8 +15,7 @@ const MILLISECONDS: Unit = Unit {
     size: 1e3,
 };
 
-/// Panels: the place of the quantity in [`QUANTITIES`](super::overview::QUANTITIES), the axis
-/// label, and true if 1 is its reference.
+/// Panels: the index in [`QUANTITIES`](super::overview::QUANTITIES), the axis label, and true if 1 is its reference.
 const PANELS: [(usize, &str, bool); 4] = [
     (1, "rate without loss, by ovs", true),
     (2, "goodput at 4×, by its own peak", true),
@@ -24,7 +23,7 @@ const PANELS: [(usize, &str, bool); 4] = [
     (5, "p99 at half load", false),
 ];
 
-/// A row for each system.
+/// Draws a row for each system.
 pub fn svg(rows: &[Row]) -> String {
     let panel = |(quantity, label, is_ratio): (usize, &str, bool)| {
         let values: Vec<Option<Range>> = rows.iter().map(|row| row.ranges[quantity]).collect();

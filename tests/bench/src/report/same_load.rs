@@ -1,4 +1,4 @@
-//! The table of what all systems do with one and the same load.
+//! Table of all systems at the same loads.
 
 use std::fmt::Write as _;
 
@@ -16,8 +16,8 @@ const COLUMNS: [&str; 6] = [
     "by `bridge`",
 ];
 
-/// A table for each load in Markdown: medians of all cells with quartiles, ratios within a round and cell. Nothing of a measurement
-/// without such loads.
+/// Returns a table for each load in Markdown: medians of all cells with quartiles, ratios within a round and cell. Empty for
+/// a measurement without such loads.
 pub fn text(measured: &Measured) -> String {
     let mut out = String::new();
     if measured

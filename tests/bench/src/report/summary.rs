@@ -8,19 +8,19 @@ use crate::system::System;
 
 const REFERENCE: System = System::Bare;
 
-/// A median with the lowest and the highest.
+/// A median with minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The middle one; of an even number the mean of both middle ones.
+    /// Median; for an even number of values the mean of the two middle ones.
     pub median: f64,
-    /// The lowest.
+    /// Minimum.
     pub low: f64,
-    /// The highest.
+    /// Maximum.
     pub high: f64,
 }
 
 impl Spread {
-    /// `None` of nothing.
+    /// Returns `None` without values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -40,7 +40,7 @@ impl Spread {
 pub struct Summary<'a> {
     /// See [`System::name`].
     pub system: &'a str,
-    /// With FCS.
+    /// Frame length with FCS.
     pub frame_bytes: usize,
     /// Number of flows.
     pub flows: u32,
@@ -49,7 +49,7 @@ pub struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    /// One for each system and traffic: by traffic in the order of measurement, then by system.
+    /// Returns one for each system and traffic: by traffic in the order of measurement, then by system.
     pub fn all(measured: &'a Measured) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for one in &measured.measurements {
@@ -87,7 +87,7 @@ impl<'a> Summary<'a> {
         self.frame_bytes == frame_bytes && self.flows == flows
     }
 
-    /// A value of every round that has it.
+    /// Values of every round that has one.
     pub fn of(&self, value: impl Fn(&Measurement) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.rounds.iter().filter_map(|round| value(round)))
     }
@@ -100,7 +100,7 @@ impl<'a> Summary<'a> {
         }))
     }
 
-    /// True when the sender was the limit in every round.
+    /// True if the sender was the limit in every round.
     pub fn is_sender_bound(&self) -> bool {
         self.rounds
             .iter()

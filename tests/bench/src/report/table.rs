@@ -1,4 +1,4 @@
-//! Tables for people, in Markdown, so that they can be put into a page as they are.
+//! Tables in Markdown, which can be pasted into a page.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,8 @@ Medians of all rounds (lowest–highest); ratios within each round. Latencies: p
 † In some round the sender did not reach 95 % of the load that was aimed at.
 ";
 
-/// A table of all cells together, then three tables for each kind of traffic: rates, CPU time, latencies. Medians over the rounds, the lowest and the highest in brackets.
+/// Returns a table of all cells, then three tables for each kind of traffic: rates, CPU time, latencies. Medians over the
+/// rounds, minimum and maximum in brackets.
 pub fn text(measured: &Measured) -> String {
     let summaries = Summary::all(measured);
     let mut kinds: Vec<(u32, usize)> = Vec::new();

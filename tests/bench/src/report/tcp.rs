@@ -1,4 +1,4 @@
-//! The table of what TCP gets.
+//! Table of TCP's results.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const COLUMNS: [&str; 6] = [
     "whole machine, CPU s a Gbit",
 ];
 
-/// A row for each system in Markdown: medians over the rounds with quartiles; ratios within a round and direction.
+/// Returns a row for each system in Markdown: medians over the rounds with quartiles; ratios within a round and direction.
 pub fn text(transfers: &[Transfer]) -> String {
     let mut systems: Vec<&str> = Vec::new();
     for one in transfers {

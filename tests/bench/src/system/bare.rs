@@ -1,4 +1,4 @@
-//! The bare forwarder as a process of its own.
+//! The bare forwarder as a separate process.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};

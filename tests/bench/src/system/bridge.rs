@@ -1,4 +1,4 @@
-//! The kernel's bridge. It has no thread: softirqs do its work, here in the sender's context.
+//! The kernel's bridge. It has no thread: softirqs forward, here in the sender's context.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::stage::{address, Site, DESTINATION, PORTS, SOURCE};
 
 const BRIDGE: &str = "br0";
 
-/// A bridge that forwards; it is removed with its namespace.
+/// A forwarding bridge; it is removed with its namespace.
 pub(super) struct Bridge {
     namespace: String,
 }
@@ -31,7 +31,7 @@ impl Bridge {
             "0",
         ])?;
         for port in PORTS {
-            // A veth device takes live frames when its peer polls, and it does with GRO.
+            // A veth device accepts live frames if its peer polls, which it does with GRO.
             bridge.output(&["ethtool", "-K", port, "gro", "on"])?;
             bridge.ip(&["link", "set", port, "master", BRIDGE])?;
         }
@@ -50,8 +50,7 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Keeps frames out of the packet filter of layer 3, which they would pass if its module is
-    /// loaded.
+    /// Keeps frames out of the layer 3 packet filter, which they would pass if its module is loaded.
     fn bypass_netfilter(&self) -> Result<()> {
         self.output(&[
             "sh",

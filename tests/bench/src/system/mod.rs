@@ -18,16 +18,16 @@ use self::weir::dataplane::{DEFAULT, DEFERRED, EXPRESS, POLLING};
 use crate::cpu::Cpus;
 use crate::stage::Site;
 
-/// The priority that probes have; Weir's ports give it to all frames.
+/// Priority of probes; Weir's ports assign it to all frames.
 pub const PRIORITY: u8 = 3;
 
-/// Time for a system to start, to answer, and to end.
+/// Time limit for a system's start, answers and end.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A system that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum System {
-    /// The bare forwarder: one thread, two sockets, nothing looked at.
+    /// The bare forwarder: one thread, two sockets, no inspection.
     Bare,
     /// Weir with a lossy class.
     WeirLossy,
@@ -37,9 +37,9 @@ pub enum System {
     WeirPfc,
     /// The same with the express path.
     WeirPfcExpress,
-    /// Weir with a class of mode pfc and a thread that never sleeps, as Open vSwitch's.
+    /// Weir with a class of mode pfc and a thread that never sleeps, like Open vSwitch's.
     WeirPfcPolling,
-    /// The express path with devices that put interrupts off (`napi-defer`).
+    /// The express path with devices that defer interrupts (`napi-defer`).
     WeirExpressDeferred,
     /// Weir with a class of mode pfc and such devices.
     WeirPfcDeferred,
@@ -52,7 +52,7 @@ pub enum System {
 }
 
 impl System {
-    /// All, the one that others are compared with first.
+    /// All, the reference first.
     pub const ALL: [Self; 11] = [
         Self::Bare,
         Self::WeirLossy,
@@ -67,7 +67,7 @@ impl System {
         Self::Bridge,
     ];
 
-    /// In JSON and tables.
+    /// Name in JSON and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Bare => "bare",
@@ -84,11 +84,11 @@ impl System {
         }
     }
 
-    /// Fails when it cannot be measured here, before anything is.
+    /// Checks in advance that it can be measured here.
     ///
     /// # Errors
     ///
-    /// With the remedy.
+    /// The remedy.
     pub fn check(self) -> Result<()> {
         match self {
             Self::Ovs => ovs::check(),
@@ -96,11 +96,11 @@ impl System {
         }
     }
 
-    /// Puts it between the hosts, and waits until it forwards.
+    /// Places it between the hosts, and waits until it forwards.
     ///
     /// # Errors
     ///
-    /// When it is not installed or does not start.
+    /// It is not installed or does not start.
     pub fn start(self, site: &Site, cpus: Cpus) -> Result<Box<dyn Switch>> {
         let weir = |class: &str, dataplane: &str| {
             weir::Weir::start(site, cpus, class, dataplane)
@@ -123,30 +123,30 @@ impl System {
     }
 }
 
-/// A switch between the two ports of a [`Site`]. Dropped, its processes are killed.
+/// A switch between the two ports of a [`Site`]. Its processes are killed on drop.
 pub trait Switch {
-    /// Processes whose threads do its work; none where softirqs do.
+    /// Processes of its threads; none if softirqs forward.
     fn processes(&self) -> Vec<u32>;
 
-    /// Frames lost since it was started, by what it calls the reason.
+    /// Frames lost since its start, by its name for the reason.
     ///
     /// # Errors
     ///
-    /// When it does not say.
+    /// They cannot be read.
     fn losses(&mut self) -> Result<BTreeMap<String, u64>>;
 
-    /// Fails when it has ended.
+    /// Checks that it is still running.
     ///
     /// # Errors
     ///
-    /// Then.
+    /// It has ended.
     fn check(&mut self) -> Result<()>;
 
-    /// Ends it in the ordinary way, and takes away what it made.
+    /// Ends it in the normal way, and removes what it created.
     ///
     /// # Errors
     ///
-    /// When it does not end.
+    /// It does not end.
     fn end(self: Box<Self>) -> Result<()>;
 }
 
@@ -174,7 +174,7 @@ fn wait<T>(what: &str, condition: impl FnMut() -> Result<Option<T>>) -> Result<T
     wait_for(LIMIT, condition)?.with_context(|| format!("not within {} s: {what}", LIMIT.as_secs()))
 }
 
-/// Sums `drop` of receipt and transmission of devices, from procfs of their namespace.
+/// Sums receive and transmit `drop` of devices, from procfs of their namespace.
 fn device_drops(namespace: &str, devices: &[&str]) -> Result<BTreeMap<String, u64>> {
     let text = output(namespace, &["cat", "/proc/self/net/dev"])?;
     let mut drops = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Open vSwitch's userspace datapath with ports of type `afxdp`, its database and daemon started for one measurement.
+//! Open vSwitch's userspace datapath with ports of type `afxdp`; its database and daemon are started for one measurement.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Weir's daemon as it is, with one class for all frames.
+//! Weir's daemon, with one class for all frames.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use super::{device_drops, wait, Switch, LIMIT, PRIORITY};
 use crate::cpu::Cpus;
 use crate::stage::{address, Site, DESTINATION, LINE_GBITS, PORTS, SOURCE};
 
-/// The class's mode and its thresholds. Buffers are alike, and the headroom holds the frames of a
-/// receiving ring of 2,048 frames of any length when the pause is sent.
+/// The class's mode and thresholds. Buffers are equal, and the headroom holds the content of a receiving ring of 2,048
+/// frames of any length at the time of the pause.
 pub(super) const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"4608KiB\"\n";
 /// See [`LOSSY`].
 pub(super) const PFC: &str =
@@ -25,7 +25,7 @@ pub(super) const EXPRESS: &str = "express = \"on\"\n";
 pub(super) const LEVEL: &str =
     "mode = \"level\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nmax-hops = 4\n";
 
-/// Lines of `[dataplane]` beside the defaults.
+/// Settings of `[dataplane]` besides the defaults.
 pub(super) mod dataplane {
     /// None.
     pub(in crate::system) const DEFAULT: &str = "";
@@ -44,8 +44,8 @@ pub(super) struct Weir {
 }
 
 impl Weir {
-    /// Starts a switch with the lines of one class and of `[dataplane]`. Ports that are to use the
-    /// express path do so when this returns.
+    /// Starts a switch with the settings of one class and of `[dataplane]`, and waits until ports use the express path if
+    /// they should.
     pub(super) fn start(site: &Site, cpus: Cpus, class: &str, settings: &str) -> Result<Self> {
         let run_dir = site.directory().join("run");
         let file = site.directory().join("switchd.toml");
@@ -110,7 +110,7 @@ impl Switch for Weir {
     }
 }
 
-/// Ports assign a fixed priority, so that probes need no tag that other systems would have to read.
+/// Ports assign a fixed priority, so that probes need no tag, which other systems would have to parse.
 fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, settings: &str) -> String {
     let mut text = format!(
         "name = \"bench\"\nrun-dir = \"{}\"\n\

@@ -1,8 +1,8 @@
-//! Code blocks and the words after their language: whether and where their commands run.
+//! Code blocks and the words after their language, which determine if and where their commands run.
 
 use super::expected::Expected;
 
-/// Languages of blocks that are no commands.
+/// Languages of blocks without commands.
 const OTHER: [&str; 9] = [
     "text", "usage", "toml", "json", "ini", "yaml", "hex", "lua", "python",
 ];
@@ -29,23 +29,23 @@ const REASONS: [&str; 7] = [
     "needs-another-machine",
     "needs-containers",
     "needs-systemd",
-    // `cargo xtask dist --check` does it in a Debian of its own.
+    // `cargo xtask dist --check` runs them in a fresh Debian.
     "installs-packages",
 ];
 
-/// Environment in which commands run.
+/// Environment of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// In a copy of the repository's files, with no switch there.
+    /// In a copy of the repository's files, without a switch.
     Desk,
-    /// On the machine of switch s1 of a ring under PFC that locks and is released, again and again.
+    /// On the machine of switch s1 in a ring under PFC that locks and is released repeatedly.
     Ring,
-    /// On the machine of switch s4, which has two hosts, of a ring with Levels.
+    /// On the machine of switch s4, which has two hosts, in a ring with Levels.
     LevelRing,
 }
 
 impl Place {
-    /// The switch on whose machine commands run.
+    /// Switch on whose machine commands run.
     pub fn switch(self) -> &'static str {
         match self {
             Self::Desk => "none",
@@ -58,9 +58,9 @@ impl Place {
 /// Treatment of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// No commands, or not to be run; why, if they are commands.
+    /// Not run; for commands, with the reason.
     Shown(Option<String>),
-    /// Written into this file before what follows runs.
+    /// Written into this file before later commands run.
     File(String),
     /// Run.
     Run(Run),
@@ -71,36 +71,38 @@ pub enum Use {
 pub struct Run {
     /// Environment.
     pub place: Place,
-    /// Only as far as the command line is legal.
+    /// Only checks that the command line is valid.
     pub is_parsed_only: bool,
-    /// Replaced in the commands, to make them shorter.
+    /// Replacements in the commands, to shorten them.
     pub swaps: Vec<(String, String)>,
-    /// Put over values of scenarios that run with real frames: shorter, and slow enough for a busy machine.
+    /// Overrides for scenarios with real frames: shorter, and slow enough for a busy machine.
     pub overrides: Vec<String>,
     /// Exit status of each command.
     pub status: u8,
     /// True if the output is the same each time.
     pub is_exact: bool,
-    /// Commands, and their output in the book.
+    /// Commands with their output in the book.
     pub commands: Vec<(String, Expected)>,
 }
 
 /// A code block.
 pub struct Block {
-    /// Line at which it begins in its page.
+    /// Line in the page at which it begins.
     pub line: usize,
     /// Contents.
     pub text: String,
     /// Treatment by a test.
     pub used: Use,
-    /// Commands that the page does not show and that its commands build on (`<!-- before: … -->`).
+    /// Commands not shown in the page on which its commands depend (`<!-- before: … -->`).
     pub before: Vec<String>,
 }
 
 impl Block {
+    /// Parses a block.
+    ///
     /// # Errors
     ///
-    /// What is illegal about it.
+    /// It is invalid.
     pub fn new(line: usize, info: &str, text: String, before: Vec<String>) -> Result<Self, String> {
         let mut words = info.split(',');
         let language = words.next().unwrap_or_default();
@@ -191,7 +193,7 @@ fn shell<'a>(
     Ok(Use::Run(run))
 }
 
-/// Lines behind `$ ` are commands, the others the output of the preceding command.
+/// Lines after `$ ` are commands, the others are output of the preceding command.
 fn transcript(text: &str) -> Result<Vec<(String, Expected)>, String> {
     let mut commands: Vec<(String, Expected)> = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! Comparison of a command's output with the book's.
+//! Compares a command's output with the book's.
 
 /// Lines of output. A line `…` stands for any number of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,11 +12,11 @@ impl Expected {
         self.0.push(line.trim_end().to_owned());
     }
 
-    /// Every line as it is in the book, none besides, if the book has any.
+    /// Checks that the output has exactly the lines of the book, if the book has any.
     ///
     /// # Errors
     ///
-    /// The first line that does not come.
+    /// The first line that differs.
     pub fn is_exactly(&self, output: &str) -> Result<(), String> {
         if self.0.is_empty() {
             return Ok(());
@@ -42,13 +42,12 @@ impl Expected {
         }
     }
 
-    /// Checks the constant part of the output: lines without figures, dashes and curves (headings
-    /// of tables, messages) except their spaces, and of all others the first word without its
-    /// digits.
+    /// Checks the constant part of the output: lines without figures, dashes and curves (headings of tables, messages)
+    /// except their spaces, and of all others the first word without its digits.
     ///
     /// # Errors
     ///
-    /// The first line that does not come.
+    /// The first line that differs.
     pub fn is_alike(&self, output: &str) -> Result<(), String> {
         let missing = self
             .0
@@ -80,7 +79,7 @@ fn stable(line: &str) -> Stable {
     }
 }
 
-/// Without its digits.
+/// Returns the first word without its digits.
 fn first_word(line: &str) -> String {
     let word = line.split_whitespace().next().unwrap_or_default();
     word.chars().filter(|c| !c.is_ascii_digit()).collect()

@@ -1,4 +1,4 @@
-//! The book as its tests read it: pages with their code blocks, links and anchors, in the dialect that mdBook renders.
+//! Parses the book for its tests: pages with their code blocks, links and anchors, in mdBook's dialect.
 #![allow(dead_code)] // each test file uses its own part
 
 pub mod block;
@@ -13,24 +13,24 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// One Markdown file.
 pub struct Page {
-    /// Path from the repository on.
+    /// Path relative to the repository.
     pub path: PathBuf,
-    /// Code blocks, in their order.
+    /// Code blocks in order.
     pub blocks: Vec<Block>,
-    /// Targets of links and pictures with their lines, as they are written.
+    /// Targets of links and pictures with their lines, as written.
     pub links: Vec<(usize, String)>,
-    /// Anchors behind a link's `#`.
+    /// Anchors for a link's `#`.
     pub anchors: Vec<String>,
 }
 
-/// The repository.
+/// Returns the repository's path.
 pub fn repository() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let above = package.ancestors().nth(2);
     above.expect("tests/e2e is in it").to_owned()
 }
 
-/// Every page of the book and the README, in the order of their paths.
+/// Returns every page of the book and the README, sorted by path.
 pub fn pages() -> Vec<Page> {
     let mut paths = vec![PathBuf::from("README.md")];
     let mut open = vec![PathBuf::from("docs/src")];
@@ -55,9 +55,11 @@ impl Page {
         Self::parse(path, &text).unwrap_or_else(|problem| panic!("{problem}"))
     }
 
+    /// Parses a page.
+    ///
     /// # Errors
     ///
-    /// The place of a code block that says something illegal, and what.
+    /// The place of an invalid code block, and the reason.
     pub fn parse(path: PathBuf, text: &str) -> Result<Self, String> {
         let mut page = Self {
             path,
@@ -127,7 +129,7 @@ impl Page {
     }
 }
 
-/// The files of pictures in HTML: those for light and for dark themes.
+/// Returns the files of pictures in HTML: those for light and for dark themes.
 fn pictures(html: &str) -> impl Iterator<Item = &str> {
     let attributes = ["src=\"", "srcset=\""];
     attributes.into_iter().flat_map(|attribute| {

@@ -1,4 +1,4 @@
-//! The commands of a page that run at one place, one after the other in one shell.
+//! Runs the commands of a page at one place, one after another in one shell.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -12,9 +12,9 @@ use super::block::{Place, Run, Use};
 use super::expected::Expected;
 use super::{repository, Page};
 
-/// Files in a session's directory.
+/// Files copied to a session's directory.
 const COPIES: [&str; 4] = ["ctl/tests/data", "netns-scripts", "packaging", "scenarios"];
-/// Programs that are replaced by stand-ins.
+/// Programs replaced by stand-ins.
 const STAND_INS: [&str; 9] = [
     "cargo",
     "curl",
@@ -26,7 +26,7 @@ const STAND_INS: [&str; 9] = [
     "weir-sim",
     "weir-switchd",
 ];
-/// Programs beside those of the workspace that commands need.
+/// Programs outside the workspace that commands need.
 const TOOLS: [&str; 5] = ["curl", "ethtool", "iperf3", "jq", "tshark"];
 const LIMIT_SECONDS: &str = "300";
 
@@ -38,7 +38,7 @@ struct Step {
     status: u8,
 }
 
-/// Runs what `page` has for `place`. Returns the command lines that were parsed alone.
+/// Runs the commands of `page` for `place`. Returns the command lines that were only parsed.
 ///
 /// # Errors
 ///
@@ -90,7 +90,6 @@ impl Step {
     }
 }
 
-/// A readable part of the output.
 fn beginning(printed: &str) -> String {
     const LINES: usize = 40;
     printed
@@ -114,7 +113,7 @@ fn keep_transcript(page: &Page, place: Place, steps: &[Step], printed: impl Fn(u
     std::fs::write(file, text).unwrap();
 }
 
-/// Files are written as steps of their own, with a status that no command has.
+/// Returns the steps. Writing a file is a separate step with a status that no command has.
 fn steps(page: &Page, place: Place, home: &Path) -> Vec<Step> {
     let mut steps = Vec::new();
     for block in &page.blocks {
@@ -221,8 +220,7 @@ fn write_program(path: &Path, text: &str) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// At the desk in namespaces of its own, which end with it; on a ring in its switch's network
-/// namespace.
+/// At the desk in separate namespaces, which end with it; on a ring in its switch's network namespace.
 fn command(home: &Path, checkout: &Path, place: Place, stage: Option<&Stage>) -> Command {
     let unshare = Path::new("unshare");
     let mut command = match stage {
@@ -252,11 +250,11 @@ fn command(home: &Path, checkout: &Path, place: Place, stage: Option<&Stage>) ->
     command
 }
 
-/// Checks that programs of a checkout below the temporary directory find its files there.
+/// Checks that programs of a checkout below the temporary directory find its files.
 ///
 /// # Errors
 ///
-/// When the sandbox does not run.
+/// The sandbox does not run.
 pub fn finds_a_checkout(checkout: &Path, file: &str) -> Result<bool, String> {
     let home = tempfile::tempdir().unwrap();
     write_program(&home.path().join(".sandbox"), include_str!("sandbox.sh"));

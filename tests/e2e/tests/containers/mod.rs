@@ -1,6 +1,6 @@
-//! The image as containerlab runs it: interfaces are put into a container that already runs, renamed and taken away; four
-//! containers are a ring that locks and is released. On the image of these tests' programs; `cargo xtask image --check` runs the
-//! same on the one that is shipped.
+//! The image as run by containerlab: interfaces are moved into a running container, renamed and removed; four containers
+//! form a ring that locks and is released. Uses an image of these tests' programs; `cargo xtask image --check` tests the
+//! shipped one.
 
 mod run;
 
@@ -23,12 +23,11 @@ use weir_tests::{inline_scenario, printed, run_as_expected_and, scenario, until,
 
 /// containerlab's default MTU of links.
 const CLAB_MTU: &str = "9500";
-/// Address through which the container is reached from here, as by a container's management
-/// network.
+/// Address from which the container is reached, like a container's management network.
 const HERE: &str = "10.99.0.1/24";
 const CONTAINER: &str = "10.99.0.2";
-/// Hexadecimal mask of the kernel's: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF. The keeper, whose process this is, keeps all
-/// that the container has.
+/// Hexadecimal mask of the kernel: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF. This process is the keeper, which
+/// keeps all of the container's.
 const CAPABILITIES: &str = "000000c000207000";
 
 const TWO_HOSTS: &str = r#"
@@ -78,7 +77,7 @@ struct Lab {
 impl Lab {
     fn start(image: &Image) -> Self {
         let scenario = inline_scenario("two-hosts.toml", TWO_HOSTS);
-        // The host's network of a containerlab: of this test alone.
+        // Containerlab's host network, for this test only.
         unshare(CloneFlags::CLONE_NEWNET).unwrap();
         ip("link set lo up");
         let container = Container::start(
@@ -99,7 +98,7 @@ impl Lab {
         lab
     }
 
-    /// Makes a link like containerlab: with a name of its own, which it loses in the container.
+    /// Makes a link like containerlab: with a temporary name, which is changed in the container.
     fn link(&self, host: usize) {
         let (device, namespace) = (
             format!("eth{host}"),
@@ -132,7 +131,7 @@ impl Lab {
     /// Restarts the hosts, whose numbers begin at zero.
     fn start_hosts(&mut self) {
         until("the devices of the hosts before are free", || {
-            // One of them may have its device, and holds it until it is gone.
+            // One may still use its device until it has ended.
             self.hosts.clear();
             let start = |index| HostProcess::start(&self.scenario, index, &self.names).unwrap();
             self.hosts = (0..2).map(start).collect();
@@ -144,7 +143,7 @@ impl Lab {
         self.hosts[host - 1].snapshot().unwrap().received[0].frames
     }
 
-    /// Waits until this many more frames have come to each host.
+    /// Waits until each host has received this many more frames.
     fn wait_for_more(&mut self, more: u64) {
         for host in [1, 2] {
             let wanted = self.received(host) + more;
@@ -247,7 +246,7 @@ fn assert_least_privileges(container: &Container) {
     assert_eq!(value("NoNewPrivs"), "1");
 }
 
-/// Checks that the metrics are readable through `eth0`, which is no port.
+/// Checks that metrics can be read through `eth0`, which is not a port.
 fn assert_scraped_by_eth0(container: &Container) {
     ip("link add mgmt type veth peer name clab-m");
     ip(&format!("address add {HERE} dev mgmt"));
@@ -267,8 +266,7 @@ fn assert_scraped_by_eth0(container: &Container) {
     assert!(!metrics.contains("eth0"), "{metrics}");
 }
 
-/// Checks that a host that pauses its port holds its frames, and that the switch holds the sending
-/// host, until it resumes.
+/// Checks that a host that pauses its port holds its frames, and that the switch holds the sender, until the host resumes.
 fn assert_pauses_work(lab: &mut Lab) {
     until("both pauses hold", || {
         lab.hosts[1].tell("pfc 3 65535").unwrap();
@@ -284,8 +282,7 @@ fn assert_pauses_work(lab: &mut Lab) {
     lab.wait_for_more(100);
 }
 
-/// Starts a container instead of each daemon of the lab, in the network that the lab has made for
-/// it: `weir-switchd --config FILE`.
+/// Starts a container instead of each daemon of the lab, in the lab's network for it: `weir-switchd --config FILE`.
 const START: &str = r#"#!/bin/sh
 set -eu
 [ "$1" = --config ]
@@ -320,7 +317,7 @@ fn four_containers_lock_and_are_released() {
     let ring = scenario("ring4.toml", &["deadlock.policy=breaker", "duration=4s"]);
     run_as_expected_and(&ring, |stage| {
         for switch in &stage.switches {
-            // In its own namespace of processes it is the keeper's first child.
+            // In its process namespace it is the keeper's first child.
             let status = switch.status().unwrap();
             assert!(status.pid < 10, "{}: {}", switch.name, status.pid);
         }

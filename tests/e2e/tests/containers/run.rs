@@ -1,4 +1,4 @@
-//! Containers of the image, as a runtime runs them: crun, with the least privileges that there are.
+//! Runs containers of the image like a runtime: crun, with least privilege.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use weir_lab::lab::process::{program, Process};
 
 use weir_tests::{printed, until, PATIENCE};
 
-/// Image set by `cargo xtask image --check`. Without it, one is made of the programs of the tests.
+/// Image set by `cargo xtask image --check`. Without it, one is built from the tests' programs.
 const IMAGE_VARIABLE: &str = "WEIR_IMAGE";
 /// Capabilities that the daemon keeps, as a complete list: `docker run --cap-drop ALL --cap-add …`.
 pub const CAPABILITIES: [&str; 6] = [
@@ -23,10 +23,10 @@ pub const CAPABILITIES: [&str; 6] = [
     "CAP_SYS_ADMIN",
     "CAP_IPC_LOCK",
 ];
-/// The container's own file of this name, if it is given one.
+/// The container's configuration file, if it has one.
 pub const CONFIGURATION: &str = "/etc/weir/switchd.toml";
 
-/// crun, which makes no control groups, and does not look whether the machine has them in a way that it knows.
+/// crun without control groups, whose layout on this machine it may not support.
 pub const CRUN: [&str; 7] = [
     "unshare",
     "--mount",
@@ -43,14 +43,14 @@ fn crun() -> Command {
     command
 }
 
-/// An image, unpacked; gone with the value.
+/// An unpacked image; removed on drop.
 pub struct Image {
     directory: tempfile::TempDir,
     config: Value,
 }
 
 impl Image {
-    /// Unpacks what is to be tested.
+    /// Unpacks the image under test.
     pub fn unpack() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let archive = match std::env::var_os(IMAGE_VARIABLE) {
@@ -78,14 +78,13 @@ impl Image {
         Self { directory, config }
     }
 
-    /// Its file system.
+    /// Returns its file system.
     pub fn root(&self) -> PathBuf {
         self.directory.path().join("root")
     }
 
-    /// Returns the bundle of a container `name` for the runtime: the image's settings, read-only,
-    /// with the capabilities that the daemon needs. `variables` are added to its environment,
-    /// `mounts` to its file system.
+    /// Returns the bundle of a container `name` for the runtime: the image's settings, read-only, with the capabilities
+    /// needed by the daemon. `variables` are added to its environment, `mounts` to its file system.
     pub fn bundle(&self, name: &str, variables: &[&str], mounts: &[Value]) -> Value {
         let image = &self.config["config"];
         let list = |key: &str| image[key].as_array().cloned().unwrap_or_default();
@@ -121,7 +120,7 @@ impl Image {
     }
 }
 
-/// Builds the image of the programs that were built with the tests.
+/// Builds an image of the programs built with the tests.
 fn of_programs(directory: &Path) -> PathBuf {
     let xtask = program("xtask").unwrap();
     let programs = xtask.parent().unwrap();
@@ -146,7 +145,7 @@ fn unpack(archive: &Path, into: &Path) {
     printed(&mut tar);
 }
 
-/// A running container; killed with the value.
+/// A running container; killed on drop.
 pub struct Container {
     name: String,
     id: String,
@@ -156,7 +155,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// Runs one with a network of its own, in which there is nothing yet, as Docker and containerlab start it.
+    /// Runs one with a new, empty network, as Docker and containerlab start it.
     pub fn start(image: &Image, name: &str, variables: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut bundle = image.bundle(name, variables, &[]);
@@ -190,7 +189,7 @@ impl Container {
         }
     }
 
-    /// Its first process, as it is called out here.
+    /// Returns its first process, in this namespace.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -212,32 +211,31 @@ impl Container {
         })
     }
 
-    /// A port of its switch.
+    /// Returns a port of its switch.
     pub fn port(&self, name: &str) -> Port {
         let ports: Vec<Port> = self.get("/v1/ports").expect("the switch answers");
         ports.into_iter().find(|port| port.name == name).unwrap()
     }
 
-    /// A program inside, with the container's own privileges: `docker exec`.
+    /// Runs a program inside, with the container's privileges, like `docker exec`.
     pub fn exec(&self, words: &str) -> std::process::Output {
         let mut command = crun();
         command.args(["exec", &self.id]);
         command.args(words.split_whitespace()).output().unwrap()
     }
 
-    /// ip(8) of this machine in its network.
+    /// Runs this machine's ip(8) in its network.
     pub fn ip(&self, words: &str) {
         let mut command = Command::new("nsenter");
         command.arg(format!("--net=/proc/{}/ns/net", self.pid));
         printed(command.arg("ip").args(words.split_whitespace()));
     }
 
-    /// Returns its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
-    /// Stops it as `docker stop` does; its exit status.
+    /// Stops it like `docker stop`; returns its exit status.
     pub fn stop(&mut self) -> i32 {
         let mut kill = crun();
         printed(kill.args(["kill", &self.id, Signal::SIGTERM.as_str()]));

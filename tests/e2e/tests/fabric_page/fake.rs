@@ -1,4 +1,4 @@
-//! Switches that are none: sockets that answer what a daemon once answered, with other names.
+//! Fake switches: sockets that repeat a daemon's recorded answers, with other names.
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -8,34 +8,32 @@ use std::time::Duration;
 use serde_json::{json, Value};
 use weir_lab::endpoint::run::clock;
 
-/// Recorded answer of switch s1 of `scenarios/ring4.toml` to `GET /v1/overview`, with two of its
-/// ports.
+/// Recorded answer of switch s1 of `scenarios/ring4.toml` to `GET /v1/overview`, with two of its ports.
 const RECORDED: &str = include_str!("../../../../tools/page/tests/data/overview.json");
-/// Stands for the time of the answer.
+/// Placeholder for the time of the answer.
 const MOMENT: &str = "1234567890123456789";
 
-/// Answer of a socket.
+/// Behaviour of a socket.
 #[derive(Clone)]
 pub enum Says {
-    /// This body.
+    /// Returns this body.
     Body(String),
-    /// These bytes, once, whatever was asked, and then the end.
+    /// Returns these bytes once for any request, then closes.
     Bytes(String),
-    /// A head, and then a blank every so often, without end.
+    /// Returns a head, then a blank periodically without end.
     Drips(Duration),
-    /// Blanks as fast as they are taken, without end.
+    /// Returns blanks as fast as possible without end.
     Floods,
-    /// Nothing.
     Nothing,
 }
 
-/// A switch of a network that is made up.
+/// A switch of a made-up network.
 pub struct Made {
     overview: Value,
 }
 
 impl Made {
-    /// A healthy one; `edge` for one with a host.
+    /// Creates a healthy one; `edge` adds a host.
     pub fn new(name: &str, neighbours: &[String], edge: bool) -> Self {
         let mut overview: Value = serde_json::from_str(RECORDED).unwrap();
         overview["monotonic_nanos"] = json!(MOMENT.parse::<u64>().unwrap());
@@ -82,7 +80,7 @@ impl Made {
         Self { overview }
     }
 
-    /// Its port to this neighbour is held by it.
+    /// Makes this neighbour hold its port.
     pub fn held(mut self, by: &str, suspected: bool) -> Self {
         let queue = self.overview["pfc"]
             .as_array_mut()
@@ -104,13 +102,13 @@ impl Made {
         self
     }
 
-    /// As an answer.
+    /// Converts it to an answer.
     pub fn says(&self) -> Says {
         Says::Body(self.overview.to_string())
     }
 }
 
-/// Has a socket in `run`/`name` answer until the process ends.
+/// Makes a socket in `run`/`name` answer until the process ends.
 pub fn serve(run: &Path, name: &str, says: Says) {
     let directory = run.join(name);
     std::fs::create_dir(&directory).unwrap();

@@ -1,4 +1,4 @@
-//! Answers that are none: each is told as what it is, and none harms the others.
+//! Invalid answers: each is reported correctly, and none affects the others.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -5,7 +5,7 @@ use weir_tests::browser::Browser;
 /// Phone, tablet, desktop, and a wide screen.
 const SHAPES: [(u32, u32); 4] = [(390, 844), (820, 1_180), (1_440, 1_100), (2_560, 1_440)];
 
-/// In all widths and both colours: nothing is wrong for anybody; and pictures, if they are wanted.
+/// In all widths and both colour schemes: checks accessibility, and takes pictures if requested.
 pub async fn pictures(page: &Browser, name: &str) {
     for (width, height) in SHAPES {
         for scheme in ["light", "dark"] {
@@ -21,9 +21,9 @@ pub async fn pictures(page: &Browser, name: &str) {
     page.shape(1_440, 1_100, "light").await;
 }
 
-/// While what is shown stays the same but for figures, nothing moves: ten states long, a minute where figures for the book are
-/// wanted. What moves as the verdict says something else than before, as when a busy machine lets a switch answer late, does not
-/// count, nor what is drawn in one frame with that.
+/// While the content is the same except for figures, nothing moves: for ten states, or for a minute if figures for the book
+/// are requested. Moves with a change of the verdict, for example if a busy machine delays a switch's answer, do not count,
+/// nor others drawn in the same frame.
 pub async fn nothing_moves(page: &Browser) {
     let states = if is_measured() { 60 } else { 10 };
     page.run(

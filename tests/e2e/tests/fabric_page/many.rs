@@ -1,4 +1,4 @@
-//! A hundred switches, of which four wait for each other in a circle, and twenty viewers.
+//! A hundred switches, of which four wait for each other in a cycle, and twenty viewers.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::{look, start_page, text, PAGE};
 const LEAVES: usize = 84;
 const SPINES: usize = 16;
 const VIEWERS: usize = 20;
-/// The name of one of the leaves, which LLDP transports like any other.
+/// Name of one of the leaves, which LLDP transports like any other.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
 struct Namespace(String);
@@ -62,7 +62,7 @@ fn fabric(run: &Path) {
             if let Some((_, by)) = circle.iter().find(|(held, _)| held == name) {
                 made = made.held(by, true);
             }
-            // A directory has no such name as that of the hostile one.
+            // The hostile name is not valid for a directory.
             let place = format!("{}{}", if edge { "leaf" } else { "spine" }, index + 1);
             serve(run, &place, made.says());
         }
@@ -103,7 +103,7 @@ fn a_hundred_switches_are_shown() {
         page.until("document.querySelectorAll('#map .node').length === 100 && document.querySelectorAll('#map .wire').length === 1344").await;
         page.until("document.querySelectorAll('#map .pause.circle').length === 4")
             .await;
-        // Text is text, wherever it comes from.
+        // Text is never markup, whatever its source.
         page.run(&format!("pick('leaf{LEAVES}')")).await;
         page.until("document.querySelector('#one-title').innerText.includes('<img src=x')")
             .await;

@@ -1,8 +1,8 @@
-//! `weir-page`: a real ring that locks, is released, loses a switch, or is well, as a browser shows it; what Prometheus
-//! discovers; a hundred switches; and answers that are none.
+//! `weir-page`: a real ring that locks, is released, loses a switch, or is healthy, as shown in a browser; Prometheus'
+//! discovery; a hundred switches; and invalid answers.
 //!
-//! `WEIR_SCREENSHOTS=DIR` leaves pictures for the book there, in a folder for each width; `WEIR_MEASURE=1` prints what a hundred
-//! switches and twenty viewers cost, and looks for a minute whether anything moves.
+//! `WEIR_SCREENSHOTS=DIR` saves pictures for the book there, in a folder for each width; `WEIR_MEASURE=1` prints the cost of
+//! a hundred switches and twenty viewers, and checks for a minute that nothing moves.
 
 mod fake;
 mod hostile;
@@ -23,19 +23,18 @@ use weir_tests::{scenario, GENTLE_RING};
 use look::pictures;
 
 const NOBODY: &str = "ghost=http://127.0.0.1:9";
-/// Address of the page, in its own namespace.
+/// Address of the page, in its namespace.
 pub const PAGE: &str = "http://127.0.0.1:9466/";
 
-/// `weir-page` in a namespace.
 pub fn start_page(namespace: &str, directory: &Path, arguments: &[String]) -> Process {
     let mut command = inside(namespace, &program("weir-page").unwrap());
     command.args(arguments);
     Process::start("weir-page", command, &directory.join("weir-page.log")).unwrap()
 }
 
-/// Runs a ring whose hosts send, `weir-page` that polls its switches, and a browser that shows it.
-/// The first switch is polled through its page's listener, as a switch elsewhere is, all others
-/// through their sockets; `absent` are addresses without a switch.
+/// Runs a ring whose hosts send, `weir-page` polling its switches, and a browser showing it. The first switch is polled
+/// through its page's listener, like a remote switch, all others through their sockets; `absent` are addresses without a
+/// switch.
 fn look_at_ring(overrides: &[&str], absent: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
@@ -71,7 +70,7 @@ fn a_ring_that_locks_is_a_circle_and_who_is_gone_is_grey() {
         page.until("document.body.dataset.state === 'locked'").await;
         page.until("view.loops.some(loop => loop.suspected && loop.switches.length === 4)")
             .await;
-        // All around, in the direction of the traffic, and nothing else is in it.
+        // All around, in the direction of the traffic, and nothing else.
         page.until("document.querySelectorAll('#map .pause.circle.suspected').length === 4")
             .await;
         for words in ["waits for s", "(priority 3): suspected of a deadlock"] {
@@ -102,7 +101,7 @@ fn a_ring_that_locks_is_a_circle_and_who_is_gone_is_grey() {
             .await;
         page.until("document.querySelectorAll('#map .node.unreachable').length === 2")
             .await;
-        // The picture stays as it was: a switch that is gone has its place still, and its links are dashed.
+        // The picture is unchanged: a missing switch keeps its place, and its links are dashed.
         page.until("view.links.length === 4").await;
         switch.start_process().unwrap();
         std::thread::scope(|scope| scope.spawn(|| switch.ready()).join().unwrap()).unwrap();
@@ -115,7 +114,7 @@ fn row(name: &str) -> String {
     format!("[...document.querySelectorAll('#switches-table tbody tr')].find(tr => tr.cells[0].innerText === '{name}').innerText")
 }
 
-/// All began within moments of each other, and are shown on one clock.
+/// All began almost together, and are shown on one clock.
 async fn four_suspicions_are_one_incident(page: &Browser) {
     page.until("view.incidents.length === 1 && view.incidents[0].switches === 4 && view.incidents[0].lasts").await;
     page.until("document.querySelectorAll('#lanes rect.suspected').length === view.incidents[0].lanes.length").await;
@@ -126,8 +125,8 @@ async fn four_suspicions_are_one_incident(page: &Browser) {
     assert!((0.0..5.0).contains(&spread), "suspected within {spread} s");
 }
 
-/// The first switch's clock is this machine's, which `weir-page` does not know: it must find no
-/// offset, within the bound that it reports.
+/// The first switch has this machine's clock, which `weir-page` does not know: it must find no offset, within the bound that
+/// it reports.
 async fn a_clock_elsewhere_is_known_within_its_bound(page: &Browser) {
     page.until("view.switches.find(one => one.name === 's1').clock.uncertainty_seconds < 0.05")
         .await;
@@ -151,8 +150,7 @@ async fn a_clock_elsewhere_is_known_within_its_bound(page: &Browser) {
     }
 }
 
-/// Clicks on a row's button by the keyboard: shows the switch's state, and the link to its own
-/// page.
+/// Activates a row's button by keyboard: shows the switch's state, and the link to its page.
 async fn drill_down(page: &Browser) {
     let press = "[...document.querySelectorAll('#switches-table button')].find(one => one.innerText === 's2')";
     page.run(&format!(
@@ -202,7 +200,7 @@ fn a_release_is_on_the_time_line() {
             .await;
         pictures(page, "recovering").await;
         assert_eq!(page.console().await, Vec::<String>::new());
-        // Hosts that send no more: nothing locks, and in the end nothing is wrong with who answers.
+        // Hosts stop sending: nothing locks, and in the end all switches that answer are healthy.
         for host in &mut stage.hosts {
             host.stop_sending().unwrap();
         }
@@ -217,7 +215,7 @@ fn a_release_is_on_the_time_line() {
 }
 
 #[test]
-fn a_fabric_that_is_well_says_so() {
+fn a_healthy_fabric_is_reported_as_healthy() {
     let overrides = [&GENTLE_RING[..], &["duration=600s"]].concat();
     look_at_ring(&overrides, &[], async |page, _| {
         page.until("view && view.links.length === 4 && view.counts.reachable === 4")

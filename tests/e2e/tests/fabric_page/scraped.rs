@@ -1,4 +1,4 @@
-//! A switch that asks for TLS and a token, and what a real Prometheus discovers of it by file and by HTTP.
+//! A switch with TLS and a token, and discovery by a real Prometheus by file and by HTTP.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -41,7 +41,7 @@ fn prometheus_discovers_a_protected_switch() {
     };
     fs::write(&list, named("leaf1")).unwrap();
 
-    // Without the authority nobody is trusted, without the token nothing is told.
+    // Without the authority no server is trusted, without the token no answer is given.
     let once = |arguments: &[&Path]| {
         let mut command = Command::new(program("weir-page").unwrap());
         command

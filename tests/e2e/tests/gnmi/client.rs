@@ -1,4 +1,4 @@
-//! pygnmi, an implementation that is not ours.
+//! pygnmi, an independent implementation.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{json, Value};
 use weir_lab::lab::process::inside;
 
-/// Port of all switches, each in its own namespace.
+/// Port of all switches, each in a separate namespace.
 pub const PORT: u16 = 9339;
 
 /// A pygnmi in a switch's namespace.
@@ -19,7 +19,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects; `Err` with what pygnmi says when it cannot.
+    /// Connects; `Err` with pygnmi's message on failure.
     pub fn connect(python: &Path, namespace: &str, options: &Value) -> Result<Self, String> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut options = options.clone();
@@ -55,13 +55,12 @@ impl Client {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("pygnmi: {error}: {line}"))
     }
 
-    /// Returns its answer to `ask`.
     pub fn ask(&mut self, ask: &Value) -> Value {
         writeln!(self.input, "{ask}").unwrap();
         self.answer()
     }
 
-    /// Everything below `path`, leaf by leaf.
+    /// Returns all leaves below `path`.
     pub fn leaves(&mut self, path: &str) -> BTreeMap<String, Value> {
         let answer = self.ask(&json!({"do": "get", "path": [path], "encoding": "proto"}));
         let mut leaves = BTreeMap::new();
@@ -74,7 +73,7 @@ impl Client {
         leaves
     }
 
-    /// Begins a subscription; its number is the answer.
+    /// Begins a subscription; returns its number.
     pub fn subscribe(&mut self, mode: &str, subscriptions: &Value) -> u64 {
         let list = json!({"mode": mode, "encoding": "proto", "subscription": subscriptions});
         let stream = self.ask(&json!({"do": "subscribe", "list": list}));
@@ -96,7 +95,7 @@ impl Drop for Client {
     }
 }
 
-/// Takes note of a notification's values and of what is gone.
+/// Applies a notification's values and deletions.
 pub fn take(known: &mut BTreeMap<String, Value>, notification: &Value) {
     let list = |name: &str| notification[name].as_array().cloned().unwrap_or_default();
     for gone in list("delete") {

@@ -1,4 +1,4 @@
-//! gNMI, asked by pygnmi: what it says during a deadlock is what `switchctl` says, by Get, by samples and on change.
+//! gNMI, queried by pygnmi: during a deadlock it agrees with `switchctl`, by Get, by samples and on change.
 
 mod client;
 
@@ -18,19 +18,19 @@ use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, python, scenario, tear_down, until, Bench};
 
-/// Address of all switches, each in its own namespace.
+/// Address of all switches, each in a separate namespace.
 const ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), client::PORT);
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Returns the output of `switchctl --json`; `status` of a switch in a deadlock is no success.
+/// Returns the output of `switchctl --json`; `status` fails for a switch in a deadlock.
 fn said(switch: &SwitchProcess, words: &[&str]) -> Value {
     let mut command = switchctl(&switch.config.api_socket);
     let output = command.arg("--json").args(words).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }
 
-/// Seconds in gNMI's form.
+/// Converts seconds to gNMI's form.
 fn nanos(seconds: &Value) -> Value {
     match seconds.as_f64() {
         Some(seconds) => json!((seconds * 1e9).round() as u64),
@@ -38,7 +38,7 @@ fn nanos(seconds: &Value) -> Value {
     }
 }
 
-/// Leaves derived from `switchctl`'s output, by their paths.
+/// Returns the leaves derived from `switchctl`'s output, by path.
 fn expected(switch: &SwitchProcess) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     let counters = said(switch, &["counters", "--all"]);
@@ -172,8 +172,7 @@ fn queue_of(row: &Value) -> String {
     )
 }
 
-/// Returns true for values that change with time while nothing moves: refreshed pauses, and their
-/// durations.
+/// Returns true for values that change with time while nothing moves: refreshed pauses, and their durations.
 fn goes_on(path: &str) -> bool {
     ["xoff-frames", "paused-time", "mac-control-frames"]
         .iter()
@@ -212,7 +211,7 @@ fn values_during_a_deadlock_are_those_of_switchctl() {
         .start_hosts(&scenario)
         .unwrap_or_else(|error| panic!("{error:#}"));
 
-    // It locks, and the subscriber is told so.
+    // It locks, and the subscriber is notified.
     while !known.values().any(|value| *value == true) {
         take(&mut known, &client.next(changes)["update"]);
     }
@@ -227,7 +226,7 @@ fn values_during_a_deadlock_are_those_of_switchctl() {
     check_values(&mut client, switch);
     check_samples(&mut client, switch);
 
-    // The link to a host goes down, and with it what waited for it.
+    // The link to a host goes down, and its frames are dropped.
     let host = stage.names().namespace("h1");
     let device = stage.switches[0]
         .config
@@ -247,7 +246,7 @@ fn values_during_a_deadlock_are_those_of_switchctl() {
     tear_down(stage);
 }
 
-/// By Get, in each encoding.
+/// Checks Get, in each encoding.
 fn check_values(client: &mut Client, switch: &SwitchProcess) {
     let before = expected(switch);
     let mut leaves = client.leaves("/interfaces");
@@ -262,7 +261,7 @@ fn check_values(client: &mut Client, switch: &SwitchProcess) {
         if goes_on(path) {
             let [before, told, after] = [value, told, &after[path]]
                 .map(|value| value.as_u64().unwrap_or_else(|| panic!("{path}: {value}")));
-            // Nanoseconds from seconds may be off by one.
+            // Nanoseconds derived from seconds may be off by one.
             assert!(
                 before <= told + 1 && told <= after + 1,
                 "{path}: {before} {told} {after}"
@@ -289,7 +288,7 @@ fn check_values(client: &mut Client, switch: &SwitchProcess) {
     println!("{} leaves are as switchctl has them", before.len());
 }
 
-/// Checks samples: all values once a second.
+/// Checks samples: all values once per second.
 fn check_samples(client: &mut Client, switch: &SwitchProcess) {
     let samples = client.subscribe(
         "stream",
@@ -319,8 +318,7 @@ fn check_samples(client: &mut Client, switch: &SwitchProcess) {
     client.ask(&json!({"do": "close", "stream": samples}));
 }
 
-/// With the token as a bearer token or as a password; other clients get no answer, and none can
-/// change anything.
+/// The token works as a bearer token or as a password; other clients get no answer, and none can change anything.
 #[test]
 fn a_protected_switch_answers_whoever_has_the_token() {
     let Some(python) = python("pygnmi") else {
@@ -379,7 +377,7 @@ fn a_protected_switch_answers_whoever_has_the_token() {
         "{refused}"
     );
 
-    // As many subscribers as there are places, and one more.
+    // As many subscribers as permitted, and one more.
     let one = json!([{"path": "/weir/state/name", "mode": "on_change"}]);
     for _ in 0..16 {
         let stream = by_token.subscribe("stream", &one);

@@ -1,6 +1,6 @@
-//! The whole switch against a slow model written straight from its rules: after every operation the
-//! incremental state must equal what the model recomputes from the list of all frames. At the end
-//! everything is released, and each admitted frame must have left.
+//! Compares the whole switch with a slow model written directly from its rules: after every operation the incremental state
+//! must equal what the model recomputes from the list of all frames. At the end everything is released, and each admitted
+//! frame must have left.
 
 mod model;
 mod outage;
@@ -11,64 +11,64 @@ use arbitrary::{Arbitrary, Unstructured};
 
 pub use run::Run;
 
-/// Operations that one run has at most.
+/// Maximum number of operations of one run.
 pub const OPERATIONS_MAX: usize = 400;
-/// Bytes of a control frame that an operation makes up.
+/// Bytes of a generated control frame.
 pub const CONTROL_LENGTH: usize = 24;
 
-/// Something that happens to the switch. Every value means something: numbers of ports, destinations, priorities and
-/// lengths count modulo what there is.
+/// An event of the switch. Every value is valid: numbers of ports, destinations, priorities and lengths are taken modulo the
+/// available ones.
 #[derive(Clone, Copy, Debug, Arbitrary)]
 pub enum Operation {
-    /// A data frame comes in.
+    /// A data frame arrives.
     Receive {
-        /// By this port.
+        /// Ingress port.
         port: u8,
-        /// Which of [`setup::PRIORITIES`].
+        /// Index into [`setup::PRIORITIES`].
         priority: u8,
-        /// To whom.
+        /// Destination.
         destination: u8,
-        /// Above the shortest, in bytes.
+        /// Length above the minimum, in bytes.
         length: u16,
     },
     /// A port may send.
     Transmit {
-        /// Which.
+        /// The port.
         port: u8,
     },
-    /// A transmitter is done with a frame.
+    /// A transmitter completes a frame.
     Complete {
-        /// Which of those that are out.
+        /// Index into the frames being sent.
         index: u8,
     },
-    /// A neighbour holds a priority or everything.
+    /// A neighbour pauses one priority or all.
     PauseReceived {
-        /// At this port.
+        /// The port.
         port: u8,
-        /// Which of [`setup::PRIORITIES`]; none for 802.3x PAUSE.
+        /// Index into [`setup::PRIORITIES`]; `None` for 802.3x PAUSE.
         priority: Option<u8>,
-        /// For how long.
+        /// Duration in quanta.
         quanta: u16,
     },
-    /// A MAC control frame with any parameters comes in.
+    /// A MAC control frame with any parameters arrives.
     MacControl {
-        /// By this port.
+        /// Ingress port.
         port: u8,
-        /// From the opcode on.
+        /// Content from the opcode on.
         parameters: [u8; CONTROL_LENGTH],
     },
-    /// A frame of CLCM's EtherType with any content comes in.
+    /// A frame of CLCM's EtherType with any content arrives.
     Clcm {
-        /// By this port.
+        /// Ingress port.
         port: u8,
-        /// From the subtype on.
+        /// Content from the subtype on.
         body: [u8; CONTROL_LENGTH],
     },
-    /// The control plane has a CLCM sent.
+    /// The control plane sends a CLCM.
     SendClcm {
-        /// By this port.
+        /// Egress port.
         port: u8,
-        /// With this SPUID.
+        /// Its SPUID.
         spuid: u32,
     },
     /// A release of the Deadlock Breaker.
@@ -77,19 +77,19 @@ pub enum Operation {
         ingress: u8,
         /// The loop's egress.
         egress: u8,
-        /// Which of [`setup::PRIORITIES`].
+        /// Index into [`setup::PRIORITIES`].
         priority: u8,
     },
     /// A link goes up or down.
     SetLink {
-        /// Port.
+        /// The port.
         port: u8,
-        /// Which of the two.
+        /// True for up.
         up: bool,
     },
-    /// A destination is reached by another port, or by none.
+    /// A route changes or is removed.
     SetRoute {
-        /// Which destination.
+        /// The destination.
         destination: u8,
         /// The port; `None` removes the route.
         port: Option<u8>,

@@ -1,4 +1,4 @@
-//! Reference model of the switch, from the list of all its frames: slow, and plain.
+//! Reference model of the switch: a list of all its frames, slow and simple.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use weir_core::FrameHandle;
 
 use super::setup::{CELL, FRAME_LENGTH_MAX, HEADROOM, LOSSLESS, LOSSY, PORTS, XOFF, XON};
 
-/// One frame as the model knows it.
+/// One frame in the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelFrame {
     pub handle: FrameHandle,
@@ -23,13 +23,13 @@ pub type QueueKey = (u8, u8, u8, u8);
 pub struct Model {
     /// Waiting frames, oldest first.
     pub waiting: BTreeMap<QueueKey, VecDeque<ModelFrame>>,
-    /// Sent and not completed, with the egress.
+    /// Sent but not completed, with the egress.
     pub sent: Vec<(u8, ModelFrame)>,
     /// Egress by destination.
     pub routes: BTreeMap<u8, u8>,
     pub up: [bool; PORTS],
     pub outage: [Outage; PORTS],
-    /// Control messages that wait to be sent.
+    /// Control messages waiting to be sent.
     pub messages: [VecDeque<Clcm>; PORTS],
     pub pause_all: [u64; PORTS],
     pub pause: [[u64; 8]; PORTS],
@@ -43,7 +43,7 @@ pub struct Model {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
     None,
-    /// Frames wait for it until then.
+    /// Frames wait for it until this time.
     Held(u64),
     Over,
 }
@@ -58,7 +58,7 @@ enum Raise {
         xon: u64,
         until: u64,
     },
-    /// Over, but the occupancy has not been at or below the normal xoff since.
+    /// Over, but the occupancy has not yet returned to the normal xoff.
     Draining {
         xoff: u64,
     },
@@ -112,13 +112,13 @@ impl Model {
         };
         *self.raise_of(port, priority) = Raise::Active {
             xoff,
-            // The neighbour resumes with what is stored, or with the first frame that leaves.
+            // The neighbour resumes at the current occupancy, or with the first frame that leaves.
             xon: (xoff - extra).max(XON).max(stored.min(xoff - 1)),
             until: until.max(before),
         };
     }
 
-    /// Raises end by the clock, and their limit with the frames that they let in.
+    /// Raises end with time, and their limit with the frames that they admitted.
     pub fn settle_raises(&mut self, now: u64) {
         for port in 0..PORTS as u8 {
             self.settle_raises_of(port, now);
@@ -141,14 +141,14 @@ impl Model {
         }
     }
 
-    /// Returns true if a frame from `ingress` for a link that is down would leave less than half of its buffer to others.
+    /// Returns true if a frame from `ingress` for a downed link would leave less than half of its buffer to others.
     pub fn crowds_others(&self, ingress: u8, egress: u8, priority: u8) -> bool {
         self.outage[usize::from(egress)] != Outage::None
             && !LOSSLESS.contains(&priority)
             && 2 * self.occupancy(ingress, priority) >= LOSSY
     }
 
-    /// Takes out a frame that is the oldest of its virtual queue at `egress`.
+    /// Removes a frame that is the oldest of its virtual queue at `egress`.
     pub fn take_front(&mut self, egress: u8, handle: FrameHandle) -> Option<ModelFrame> {
         let is_it = |(key, frames): &(&QueueKey, &VecDeque<ModelFrame>)| {
             key.0 == egress && frames.front().is_some_and(|frame| frame.handle == handle)
@@ -162,7 +162,7 @@ impl Model {
         frame
     }
 
-    /// Frames that wait for `egress`.
+    /// Number of frames that wait for `egress`.
     pub fn waits_for(&self, egress: u8) -> usize {
         let queues = self.waiting.iter().filter(|((e, ..), _)| *e == egress);
         queues.map(|(_, frames)| frames.len()).sum()
@@ -197,7 +197,7 @@ impl Model {
         self.pause_all[port].max(self.pause[port][usize::from(priority)]) > now
     }
 
-    /// Head frames that may leave by `egress` now, leaving the shaper aside.
+    /// Returns head frames that may leave by `egress` now, regardless of the shaper.
     pub fn eligible(&self, now: u64, egress: u8) -> Vec<(QueueKey, ModelFrame)> {
         if !self.up[usize::from(egress)] {
             return Vec::new();

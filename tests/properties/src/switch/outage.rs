@@ -1,4 +1,4 @@
-//! Links that go down and come back, and the pauses that follow from what waits for them.
+//! Links that go down and return, and the resulting pauses.
 
 use weir_core::{Command, DropReason, PortId};
 
@@ -25,7 +25,7 @@ impl Run {
         }
     }
 
-    /// Lossy frames for a link that goes down leave half of each buffer to others.
+    /// Makes lossy frames for a link that goes down leave half of each buffer to others.
     fn make_room_for_others(&mut self, egress: u8) {
         for priority in PRIORITIES {
             for ingress in 0..PORTS as u8 {
@@ -64,8 +64,7 @@ impl Run {
         self.follow_pauses();
     }
 
-    /// Handles a drop of a frame that waits for `egress`: the oldest of its virtual queue. Returns
-    /// its ingress port and priority.
+    /// Drops a frame that waits for `egress`: the oldest of its virtual queue. Returns its ingress port and priority.
     fn give_up(&mut self, egress: u8) -> (u8, u8) {
         let discarded = self.switch.poll_discarded();
         let discarded = discarded.expect("a frame for a link that is down is dropped");

@@ -1,4 +1,4 @@
-//! The switch and the model, side by side.
+//! Runs the switch and the model side by side.
 
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::echo::Echo;
@@ -21,11 +21,10 @@ use super::{Operation, CONTROL_LENGTH};
 const MESSAGES_MAX: usize = 16;
 /// Longer than the longest pause at [`RATE`] and the longest release.
 const LET_GO: Duration = Duration::from_millis(40);
-/// A round is as long as the longest frame's time on the wire, and all held frames leave in fewer
-/// rounds.
+/// A round is as long as the longest frame's time on the wire, and all held frames leave in fewer rounds.
 const ROUNDS_MAX: usize = 10_000;
 
-/// A run in the making.
+/// A run in progress.
 pub struct Run {
     pub(super) switch: Switch,
     pub(super) model: Model,
@@ -45,11 +44,11 @@ impl Default for Run {
 }
 
 impl Run {
-    /// An empty switch, and the model of one.
+    /// Creates an empty switch and its model.
     ///
     /// # Panics
     ///
-    /// Never: the configuration is legal.
+    /// Never: the configuration is valid.
     pub fn new() -> Self {
         let config = config();
         let frame_count = config.frame_count;
@@ -70,11 +69,11 @@ impl Run {
         Instant::from_nanos(self.now)
     }
 
-    /// Does it to both.
+    /// Applies it to both.
     ///
     /// # Panics
     ///
-    /// When they differ afterwards.
+    /// They differ afterwards.
     pub fn apply(&mut self, operation: Operation) {
         let port_of = |number: u8| number % PORTS as u8;
         let priority_of = |number: u8| PRIORITIES[usize::from(number) % PRIORITIES.len()];
@@ -123,11 +122,11 @@ impl Run {
         self.check();
     }
 
-    /// Lets everything go, and counts what has left.
+    /// Releases everything, and counts what has left.
     ///
     /// # Panics
     ///
-    /// When a frame is stuck, or the counters do not add up.
+    /// A frame is stuck, or the counters do not add up.
     pub fn finish(mut self) {
         for port in 0..PORTS as u8 {
             self.apply(Operation::SetLink { port, up: true });
@@ -230,7 +229,7 @@ impl Run {
             });
     }
 
-    /// Returns true when a frame was sent.
+    /// Returns true if a frame was sent.
     fn transmit(&mut self, port: u8) -> bool {
         let eligible = self.model.eligible(self.now, port);
         let index = usize::from(port);
@@ -317,7 +316,7 @@ impl Run {
             Ok(MacControl::Pause { quanta }) => self.model.pause_all[index] = until(quanta),
             Ok(MacControl::Pfc { times }) => {
                 for (priority, quanta) in times.into_iter().enumerate() {
-                    // Pauses of a lossy priority are not obeyed.
+                    // Pauses of a lossy priority are ignored.
                     if let Some(quanta) = quanta.filter(|_| LOSSLESS.contains(&(priority as u8))) {
                         self.model.pause[index][priority] = until(quanta);
                     }

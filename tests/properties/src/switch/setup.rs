@@ -1,5 +1,5 @@
-//! The switch that is compared with the model: three fabric ports, two lossless classes and six lossy ones, with
-//! buffers so small that a few frames fill them.
+//! The switch that is compared with the model: three fabric ports, two lossless classes and six lossy ones, with buffers so
+//! small that a few frames fill them.
 
 use weir_core::config::{EcmpConfig, RouteConfig};
 use weir_core::{
@@ -7,37 +7,37 @@ use weir_core::{
     PortId, PortRole, SwitchConfig,
 };
 
-/// Ports, each of which is the way to the destination of its number.
+/// Number of ports, each of which leads to the destination with its number.
 pub const PORTS: usize = 3;
 /// Destinations of frames; at first there is no route to the last one.
 pub const DESTINATIONS: u8 = PORTS as u8 + 1;
 /// Granularity of a frame's charge, in bytes.
 pub const CELL: u64 = 256;
-/// In bytes, of each lossless class.
+/// xoff in bytes of each lossless class.
 pub const XOFF: u64 = 4096;
-/// In bytes, of each lossless class.
+/// xon in bytes of each lossless class.
 pub const XON: u64 = 2048;
-/// In bytes, of each lossless class.
+/// Headroom in bytes of each lossless class.
 pub const HEADROOM: u64 = 2048;
 /// Buffer of each lossy class in bytes.
 pub const LOSSY: u64 = 4096;
-/// For how long frames wait for a link that is down: a few of the waits between operations.
+/// Time for which frames wait for a downed link: a few of the waits between operations.
 pub const HOLD: Duration = Duration::from_micros(1_000);
-/// Of each port.
+/// Rate of each port.
 pub const RATE: BitRate = BitRate::from_mbit(1000);
 /// Priorities of the lossless classes.
 pub const LOSSLESS: [u8; 2] = [3, 4];
-/// Priorities that frames have.
+/// Priorities of frames.
 pub const PRIORITIES: [u8; 3] = [0, 3, 4];
-/// Frames are 60 B to this many bytes long.
+/// Maximum frame length in bytes; the minimum is 60.
 pub const FRAME_LENGTH_MAX: u64 = 1522;
 
-/// Destination number `number`, or a port's own address from 0x80 on.
+/// Address of destination `number`, or from 0x80 on a port's own.
 pub fn address(number: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, number])
 }
 
-/// The configuration.
+/// Configuration of the switch.
 pub fn config() -> SwitchConfig {
     let class = |mode, weight| ClassConfig {
         headroom_by_cable: false,

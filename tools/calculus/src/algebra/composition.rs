@@ -5,7 +5,7 @@ use super::element::{Builder, Cursor};
 use super::{Curve, CurveError, Element, Extended, Scalar, Tail};
 
 impl<S: Scalar> Curve<S> {
-    /// f(g(t)), for a finite g that does not decrease and is not negative. O(n + m) elements of both up to where the result repeats.
+    /// f(g(t)), for a finite, non-negative, non-decreasing g. O(n + m) elements of both, up to where the result repeats.
     pub fn composed_with(&self, inner: &Self) -> Result<Self, CurveError> {
         inner.check_non_decreasing()?;
         let (from_f, f) = self.ultimate();
@@ -57,7 +57,7 @@ impl<S: Scalar> Curve<S> {
         repeat: S,
         increment: S,
     ) -> Result<Self, CurveError> {
-        // g must have passed the place where f's ultimate behaviour begins, and for good.
+        // g must have permanently passed the beginning of f's ultimate behaviour.
         let passed = inner.first_above(&from_f)?;
         let (from, infinite) = match passed {
             Some(passed) => (

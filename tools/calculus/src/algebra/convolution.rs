@@ -1,10 +1,10 @@
 //! Min-plus convolution and deconvolution.
 //!
 //! Both functions are cut into maximal convex runs. Two convex runs are convolved by merging their segments by slope; the
-//! results of all pairs are joined into their lower envelope, halves first. Convex functions of n and m segments cost
-//! O(n + m), concave ones through 0 are a minimum and cost O(n + m) as well, functions of p and q runs cost O(p·q) times
-//! a small logarithm, less what [`Bound`] rules out beforehand. (Bouillard and Thierry 2008; Bouillard, Boyer and Le Corronc,
-//! chapter 4.)
+//! results of all pairs are joined into their lower envelope, halves first. Convex functions of n and m segments cost O(n +
+//! m); concave ones through 0 reduce to a minimum in O(n + m). Functions of p and q runs cost O(p·q) times a small
+//! logarithm, less the pairs that [`Bound`] rules out. (Bouillard and Thierry 2008; Bouillard, Boyer and Le Corronc, chapter
+//! 4.)
 
 use super::curve::Ultimate;
 use super::element::{self, Builder};
@@ -36,7 +36,7 @@ impl<S: Scalar> Curve<S> {
         Ok(result)
     }
 
-    /// f ⊗ g on [0, horizon] and +∞ after it, at the cost of the elements up to there only.
+    /// f ⊗ g on [0, horizon] and +∞ after it, at the cost of the elements up to the horizon only.
     pub fn convolution_until(&self, other: &Self, horizon: &S) -> Result<Self, CurveError> {
         let elements = convolve(&self.graph(horizon)?, &other.graph(horizon)?, None);
         let elements = element::part(&elements, &S::zero(), Some(horizon), true);
@@ -54,13 +54,13 @@ impl<S: Scalar> Curve<S> {
         if rate_of(&g).is_some_and(|rate_g| rate_f > rate_g) {
             return Ok(Self::infinite());
         }
-        // Any period will do for functions that have none.
+        // Functions without a period accept any.
         let period = period_of_both(&f, &g)?.unwrap_or_else(S::one);
         let period_f = match &f {
             Ultimate::Periodic { period, .. } => period.clone(),
             _ => period.clone(),
         };
-        // A u beyond this is no better than one a common period before it (and none is, if g is +∞ there).
+        // A u beyond this is no better than one a common period earlier (and no u is, if g is +∞ there).
         let reach = from_f.clone().greater(from_g) + &period + &period;
         let from = from_f + &period_f;
         let end = from.clone() + &period_f;
@@ -92,7 +92,7 @@ impl<S: Scalar> Curve<S> {
         })
     }
 
-    /// Concave on t > 0, finite, and 0 at 0: such functions' convolution is their minimum.
+    /// True for functions that are concave on t > 0, finite, and 0 at 0, whose convolution is their minimum.
     fn is_concave_from_zero(&self) -> bool {
         if self.tail != Tail::Plain || self.at(&S::zero()) != Extended::Finite(S::zero()) {
             return false;
@@ -153,7 +153,7 @@ impl<S: Scalar> Curve<S> {
     }
 }
 
-/// The ultimate behaviour of a function as a function of its own, +∞ before `from`.
+/// The ultimate behaviour of a function as a separate function, +∞ before `from`.
 struct Rest<S> {
     from: S,
     /// `None` if affine; `increment` is the slope then.
@@ -175,7 +175,7 @@ fn transient_parts<S: Scalar>(f: &[Element<S>], g: &[Element<S>]) -> Curve<S> {
     Curve::normalised(convolve(f, g, None), Tail::Plain)
 }
 
-/// The convolution of a finite part with a periodic one repeats with its period as soon as all of the finite part is in reach.
+/// The convolution of a finite part with a periodic one repeats with its period once all of the finite part is within reach.
 fn one_periodic_part<S: Scalar>(
     transient: &[Element<S>],
     rest: &Option<Rest<S>>,
@@ -234,7 +234,7 @@ fn both_periodic_parts<S: Scalar>(
     ))
 }
 
-/// −f(length − t) over [0, length].
+/// Returns −f(length − t) over [0, length].
 fn mirrored<S: Scalar>(elements: &[Element<S>], length: &S) -> Vec<Element<S>> {
     let mut out = Builder::with_capacity(elements.len());
     for element in elements.iter().rev() {
@@ -284,7 +284,7 @@ fn convex_runs<S: Scalar>(elements: &[Element<S>]) -> Vec<&[Element<S>]> {
     runs
 }
 
-/// The convolution of two sequences (gaps are +∞), over [0, horizon) if there is one.
+/// Returns the convolution of two sequences (gaps are +∞), over [0, horizon) if there is one.
 pub(super) fn convolve<S: Scalar>(
     f: &[Element<S>],
     g: &[Element<S>],
@@ -334,7 +334,7 @@ fn joined<S: Scalar>(left: Vec<Element<S>>, right: Vec<Element<S>>) -> Vec<Eleme
     element::envelope(&left, &right, false)
 }
 
-/// Slopes and lengths of a convex run.
+/// Returns slopes and lengths of a convex run.
 fn lines<S: Scalar>(run: &[Element<S>]) -> impl Iterator<Item = (&S, Option<S>)> {
     run.iter().filter_map(|element| match element {
         Element::Segment {
@@ -344,7 +344,7 @@ fn lines<S: Scalar>(run: &[Element<S>]) -> impl Iterator<Item = (&S, Option<S>)>
     })
 }
 
-/// Segments of both, the flattest first.
+/// Merges the segments of both, in order of slope.
 fn convolve_convex<S: Scalar>(
     f: &[Element<S>],
     g: &[Element<S>],
@@ -388,15 +388,14 @@ fn convolve_convex<S: Scalar>(
     out.finish()
 }
 
-/// Rules out pairs of runs that cannot matter, for functions that never decrease: a coarse upper
-/// bound of the result is known beforehand, and a pair that begins above the bound's value at its
-/// own end is above it everywhere.
+/// Rules out pairs of runs that cannot matter, for non-decreasing functions: a coarse upper bound of the result is known,
+/// and a pair that begins above the bound's value at the pair's end is above it everywhere.
 struct Bound<S> {
-    /// Times and values (both never decrease) with: result(time) ≤ value. Empty if a function decreases.
+    /// Times and values (both non-decreasing) with result(time) ≤ value. Empty if a function decreases.
     points: Vec<(S, S)>,
 }
 
-/// Points of each function, at least and at most, that are paired for the bound.
+/// Minimum and maximum number of points of each function that are paired for the bound.
 const BOUND_SAMPLES: (usize, usize) = (32, 1_024);
 const BOUND_PAIRS_MIN: usize = 4_096;
 
@@ -427,7 +426,7 @@ impl<S: Scalar> Bound<S> {
             }
         }
         points.sort_by(|a, b| a.0.compare(&b.0));
-        // The result never decreases: a bound at a later time also holds before it.
+        // The result never decreases, so a bound at a later time also holds before it.
         for index in (1..points.len()).rev() {
             if points[index].1 < points[index - 1].1 {
                 points[index - 1].1 = points[index].1.clone();
@@ -457,7 +456,7 @@ impl<S: Scalar> Bound<S> {
         let index = self.points.partition_point(|(at, _)| *at < end);
         self.points
             .get(index)
-            // Equal values may be those of the very pair the bound was made of.
+            // Equal values may stem from the very pair that made the bound.
             .is_some_and(|(_, value)| *value < lowest)
     }
 }

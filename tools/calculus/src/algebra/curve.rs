@@ -7,26 +7,26 @@ use thiserror::Error;
 use super::element::{self, Builder, Cursor};
 use super::{Element, Scalar};
 
-/// Functions that would have more elements than this are refused, rather than filling the memory. Periods without a small
-/// common multiple are the usual cause.
+/// Functions with more elements than this are refused, to protect the memory. The usual cause is periods without a small
+/// common multiple.
 pub const ELEMENTS_MAX: usize = 4_000_000;
 
-/// Why an operation has no result.
+/// Reason for which an operation has no result.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum CurveError {
-    /// Two periodic functions whose periods have no common multiple within reason.
+    /// The periods of two functions have no reasonable common multiple.
     #[error("periods {0} and {1} have no common multiple within reason")]
     NoCommonPeriod(String, String),
     /// More than [`ELEMENTS_MAX`] points and segments.
     #[error("the result would have more than {ELEMENTS_MAX} points and segments")]
     TooLong,
-    /// The operation is defined for functions that never decrease.
+    /// The operation requires a non-decreasing function.
     #[error("the function decreases near t = {0}, which this operation does not allow")]
     Decreasing(String),
-    /// Times that go back, lengths that are not positive, and the like.
+    /// Invalid input, such as times that go back, or lengths that are not positive.
     #[error("{0}")]
     Malformed(String),
-    /// The operation is defined for finite functions.
+    /// The operation requires finite functions.
     #[error("the function is infinite where the operation needs a finite one")]
     Infinite,
 }
@@ -41,7 +41,7 @@ pub enum Extended<S> {
 }
 
 impl<S> Extended<S> {
-    /// The number, if it is one.
+    /// Returns the number; `None` for +∞.
     pub fn finite(self) -> Option<S> {
         match self {
             Extended::Finite(value) => Some(value),
@@ -59,13 +59,13 @@ impl<S> From<Option<S>> for Extended<S> {
 /// Continuation of a function after its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tail<S> {
-    /// As the last segment does, if that has no end; else +∞.
+    /// Like the last segment if it has no end, else +∞.
     Plain,
     /// `f(t + period) = f(t) + increment` for every t ≥ from. The elements cover [0, from + period).
     Periodic {
         /// Beginning of the repetition.
         from: S,
-        /// Its length.
+        /// Length of a repetition.
         period: S,
         /// Increase of each repetition.
         increment: S,
@@ -75,9 +75,9 @@ pub enum Tail<S> {
 /// A piecewise-linear function on t ≥ 0 with jumps, ultimately affine, pseudo-periodic or +∞.
 ///
 /// As in section II of the paper, a function of arrivals, departures or service is 0 for t ≤ 0, never decreases and is
-/// left-continuous: A(t) is what came in [0, t). The named constructors make such functions and min, max, +, ⊗ and ⊘ keep
-/// left-continuity; the type itself can hold any piecewise-linear function, because backlogs decrease and upper
-/// pseudo-inverses are right-continuous.
+/// left-continuous: A(t) is the amount that arrived in [0, t). The named constructors create such functions, and min, max,
+/// +, ⊗ and ⊘ preserve left-continuity. The type itself can hold any piecewise-linear function, because backlogs decrease
+/// and upper pseudo-inverses are right-continuous.
 #[derive(Clone, PartialEq)]
 pub struct Curve<S> {
     pub(super) elements: Vec<Element<S>>,
@@ -93,7 +93,7 @@ impl<S: fmt::Debug> fmt::Debug for Curve<S> {
     }
 }
 
-/// Ultimate behaviour of a function, in one view for every kind of tail.
+/// Ultimate behaviour of a function, in a common form for every kind of tail.
 pub(super) enum Ultimate<S> {
     /// +∞ for t > from.
     Infinite,
@@ -108,13 +108,13 @@ pub(super) enum Ultimate<S> {
 }
 
 impl<S: Scalar> Curve<S> {
-    /// A function from its graph, which must begin with a point at 0. Gaps are +∞.
+    /// Creates a function from its graph, which must begin with a point at 0. Gaps are +∞.
     pub fn new(elements: Vec<Element<S>>, tail: Tail<S>) -> Result<Self, CurveError> {
         check(&elements, &tail)?;
         Ok(Self::normalised(elements, tail))
     }
 
-    /// Like [`new`](Self::new) without checks. A periodic tail keeps a boundary where it begins.
+    /// Like [`new`](Self::new), without checks. A periodic tail keeps a boundary at its beginning.
     pub(super) fn normalised(elements: Vec<Element<S>>, tail: Tail<S>) -> Self {
         let elements = match &tail {
             Tail::Plain => {
@@ -138,7 +138,7 @@ impl<S: Scalar> Curve<S> {
         Self { elements, tail }
     }
 
-    /// Points and segments in order of time, up to where the tail takes over.
+    /// Returns points and segments in order of time, up to the beginning of the tail.
     pub fn elements(&self) -> &[Element<S>] {
         &self.elements
     }
@@ -148,7 +148,7 @@ impl<S: Scalar> Curve<S> {
         &self.tail
     }
 
-    /// f(t), which is 0 for t < 0. O(log n).
+    /// Returns f(t), which is 0 for t < 0. O(log n).
     pub fn at(&self, time: &S) -> Extended<S> {
         if time.is_negative() {
             return Extended::Finite(S::zero());
@@ -161,7 +161,7 @@ impl<S: Scalar> Curve<S> {
         value.map(|value| value + &higher).into()
     }
 
-    /// The limit from the right, f(t+), for t ≥ 0; 0 before.
+    /// Returns the limit from the right, f(t+), for t ≥ 0; 0 before.
     pub fn after(&self, time: &S) -> Extended<S> {
         if time.is_negative() {
             return Extended::Finite(S::zero());
@@ -174,7 +174,7 @@ impl<S: Scalar> Curve<S> {
         line.map(|line| line.start + &higher).into()
     }
 
-    /// The limit from the left, f(t−), for t > 0; 0 before.
+    /// Returns the limit from the left, f(t−), for t > 0; 0 before.
     pub fn before(&self, time: &S) -> Extended<S> {
         if !time.is_positive() {
             return Extended::Finite(S::zero());
@@ -197,8 +197,7 @@ impl<S: Scalar> Curve<S> {
         line.map(|value| value + &higher).into()
     }
 
-    /// Returns a time within the elements that stands for `time`, and how much lower the function
-    /// is there.
+    /// Returns a time within the elements that corresponds to `time`, and how much lower the function is there.
     fn folded(&self, time: &S, end_included: bool) -> (S, S) {
         let Tail::Periodic {
             from,
@@ -219,8 +218,7 @@ impl<S: Scalar> Curve<S> {
         (time.clone() - periods.clone() * period, periods * increment)
     }
 
-    /// Returns elements over [0, horizon), with repetitions written out. `None` only for plain
-    /// tails.
+    /// Returns elements over [0, horizon), with repetitions expanded. `None` is valid only for plain tails.
     pub(super) fn unrolled(&self, horizon: Option<&S>) -> Result<Vec<Element<S>>, CurveError> {
         let (
             Some(horizon),
@@ -262,7 +260,7 @@ impl<S: Scalar> Curve<S> {
         ))
     }
 
-    /// Index of the first element of the repeated part.
+    /// Returns the index of the first element of the repeated part.
     pub(super) fn first_periodic(&self) -> usize {
         match &self.tail {
             Tail::Plain => self.elements.len(),
@@ -272,8 +270,8 @@ impl<S: Scalar> Curve<S> {
         }
     }
 
-    /// Returns the beginning of the ultimate behaviour. For an affine tail it holds after that
-    /// time, for a periodic one from it on.
+    /// Returns the beginning of the ultimate behaviour. For an affine tail it holds after that time, for a periodic one from
+    /// that time on.
     pub(super) fn ultimate(&self) -> (S, Ultimate<S>) {
         match (&self.tail, self.elements.last()) {
             (
@@ -312,7 +310,7 @@ impl<S: Scalar> Curve<S> {
         }
     }
 
-    /// The growth per unit of time in the long run; +∞ if the function is.
+    /// Returns the growth per unit of time in the long run; +∞ if the function is.
     pub fn rate(&self) -> Extended<S> {
         match self.ultimate().1 {
             Ultimate::Infinite => Extended::Infinite,
@@ -333,8 +331,7 @@ impl<S: Scalar> Curve<S> {
             }
             _ => false,
         })
-            // A function that ends in +∞ must end with a point, or it would jump to +∞ at a time
-            // that is not its own.
+            // A function that ends in +∞ must end with a point; otherwise it would jump to +∞ at a time that is not its own.
             && match elements.last() {
                 None => true,
                 Some(Element::Point { .. }) => true,
@@ -344,13 +341,14 @@ impl<S: Scalar> Curve<S> {
             }
     }
 
-    /// Fails with the place where the function decreases, if there is one. Of floating-point functions a decrease by rounding is none.
+    /// Fails with the place at which the function decreases, if any. Decreases of floating-point functions by rounding do
+    /// not count.
     pub fn check_non_decreasing(&self) -> Result<(), CurveError> {
         let decreasing = |at: &S| CurveError::Decreasing(at.to_f64().to_string());
         let mut highest: Option<S> = None;
         let mut end: Option<S> = Some(S::zero());
         for element in &self.two_periods()? {
-            // Finite after infinite: decreasing.
+            // Finite after infinite is a decrease.
             if end.as_ref() != Some(element.from()) {
                 return Err(decreasing(element.from()));
             }
@@ -375,7 +373,7 @@ impl<S: Scalar> Curve<S> {
         }
     }
 
-    /// The function over [0, horizon] as elements, the point at the horizon included, with repetitions written out.
+    /// Returns the function over [0, horizon] as elements, including the point at the horizon, with repetitions expanded.
     pub fn graph(&self, horizon: &S) -> Result<Vec<Element<S>>, CurveError> {
         let mut elements = self.unrolled(Some(horizon))?;
         if let Extended::Finite(value) = self.at(horizon) {
@@ -387,14 +385,14 @@ impl<S: Scalar> Curve<S> {
         Ok(elements)
     }
 
-    /// Returns true if two functions are the same, whatever the notation of their periods.
+    /// Returns true if two functions are equal, independent of the notation of their periods.
     pub fn equals(&self, other: &Self) -> Result<bool, CurveError> {
         let horizon = super::pointwise::common_horizon(self, other)?;
         let graphs = (
             self.unrolled(horizon.as_ref())?,
             other.unrolled(horizon.as_ref())?,
         );
-        // Normalised once more: a boundary where a repetition begins may be none for the other.
+        // Normalised once more: a boundary at the beginning of a repetition may not be one in the other function.
         let plain = |elements| Self::normalised(elements, Tail::Plain);
         Ok(plain(graphs.0) == plain(graphs.1))
     }

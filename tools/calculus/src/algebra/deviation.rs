@@ -1,4 +1,4 @@
-//! Deviations: the greatest backlog and delay between what comes and what is served.
+//! Deviations: the greatest backlog and delay between arrivals and service.
 
 use super::{element, Curve, CurveError, Element, Extended, Scalar, Tail};
 

@@ -1,6 +1,6 @@
-//! Functions as sequences of points and open segments, sorted and without overlap. Where there is neither, the function is +∞.
+//! Functions as sequences of points and open segments, sorted and without overlap. In gaps the function is +∞.
 //!
-//! Nothing here asks for continuity from either side: pseudo-inverses of left-continuous functions need not be
+//! Nothing here requires continuity from either side: pseudo-inverses of left-continuous functions need not be
 //! left-continuous, and jumps stay exact. (Bouillard, Boyer and Le Corronc, chapter 4.)
 
 use super::Scalar;
@@ -42,7 +42,7 @@ impl<S: Scalar> Line<S> {
 }
 
 impl<S: Scalar> Element<S> {
-    /// Left end.
+    /// Returns the left end.
     pub fn from(&self) -> &S {
         match self {
             Element::Point { at, .. } => at,
@@ -50,7 +50,7 @@ impl<S: Scalar> Element<S> {
         }
     }
 
-    /// Right end; `None` if it goes on for ever.
+    /// Returns the right end; `None` if it never ends.
     pub fn to(&self) -> Option<&S> {
         match self {
             Element::Point { at, .. } => Some(at),
@@ -58,7 +58,7 @@ impl<S: Scalar> Element<S> {
         }
     }
 
-    /// The value, or the limit from the right at the left end.
+    /// Returns the value, or the limit from the right at the left end.
     pub fn start(&self) -> &S {
         match self {
             Element::Point { value, .. } => value,
@@ -66,7 +66,7 @@ impl<S: Scalar> Element<S> {
         }
     }
 
-    /// The value, or the limit from the left at the right end; `None` for a segment without an end.
+    /// Returns the value, or the limit from the left at the right end; `None` for a segment without an end.
     pub fn end(&self) -> Option<S> {
         match self {
             Element::Point { value, .. } => Some(value.clone()),
@@ -101,8 +101,7 @@ impl<S: Scalar> Element<S> {
     }
 }
 
-/// A place in a sequence that only moves to the right. All methods together cost O(length) over one
-/// pass.
+/// A position in a sequence that only moves to the right. All methods together cost O(length) over one pass.
 pub(crate) struct Cursor<'a, S> {
     elements: &'a [Element<S>],
     index: usize,
@@ -117,7 +116,7 @@ impl<'a, S: Scalar> Cursor<'a, S> {
         self.elements.get(self.index)
     }
 
-    /// The value at `time`; `None` if infinite.
+    /// Returns the value at `time`; `None` if infinite.
     pub fn value_at(&mut self, time: &S) -> Option<S> {
         loop {
             match self.current()? {
@@ -147,7 +146,7 @@ impl<'a, S: Scalar> Cursor<'a, S> {
         }
     }
 
-    /// The line just after `time`; `None` if infinite there.
+    /// Returns the line just after `time`; `None` if infinite there.
     pub fn line_after(&mut self, time: &S) -> Option<Line<S>> {
         loop {
             match self.current()? {
@@ -177,7 +176,7 @@ impl<'a, S: Scalar> Cursor<'a, S> {
         }
     }
 
-    /// The first end of an element after `time`. To be asked after [`line_after`](Self::line_after) for the same time.
+    /// Returns the first end of an element after `time`. Call [`line_after`](Self::line_after) for the same time first.
     pub fn boundary_after(&self, time: &S) -> Option<&'a S> {
         let element = self.current()?;
         if element.from() > time {
@@ -188,7 +187,7 @@ impl<'a, S: Scalar> Cursor<'a, S> {
     }
 }
 
-/// A sequence under construction, merged where a line goes on through a point.
+/// A sequence under construction, which merges lines that continue through a point.
 pub(crate) struct Builder<S> {
     elements: Vec<Element<S>>,
     /// Elements before this index are not merged with later ones.
@@ -219,7 +218,7 @@ impl<S: Scalar> Builder<S> {
         self.elements.push(Element::Point { at, value });
     }
 
-    /// Empty intervals are left out.
+    /// Adds a segment; empty intervals are omitted.
     pub fn segment(&mut self, from: S, to: Option<S>, start: S, slope: S) {
         if to.as_ref().is_some_and(|to| *to <= from) {
             return;
@@ -274,8 +273,7 @@ impl<S: Scalar> Builder<S> {
     }
 }
 
-/// Walks two sequences at once over the union of their domains. `on_point` and `on_interval` get
-/// both elements.
+/// Walks two sequences at once over the union of their domains. `on_point` and `on_interval` receive both elements.
 pub(crate) fn sweep<S: Scalar>(
     a: &[Element<S>],
     b: &[Element<S>],
@@ -305,7 +303,7 @@ pub(crate) fn sweep<S: Scalar>(
     }
 }
 
-/// The lower envelope (`upper` false: gaps are +∞) or the upper one (gaps of either stay gaps).
+/// Returns the lower envelope (`upper` false: gaps are +∞) or the upper one (gaps of either stay gaps).
 pub(crate) fn envelope<S: Scalar>(
     a: &[Element<S>],
     b: &[Element<S>],
@@ -356,7 +354,7 @@ fn better_line<S: Scalar>(
             let apart = second.start.clone() - &first.start;
             from.clone() + apart / &(first.slope.clone() - &second.slope)
         });
-    // Rounding can put the crossing at the interval's beginning: then it is behind.
+    // Rounding can move the crossing to the interval's beginning or before it.
     if crossing.as_ref().is_some_and(|at| at <= from) {
         return out.segment(from.clone(), to.cloned(), second.start, second.slope);
     }
@@ -372,7 +370,7 @@ fn better_line<S: Scalar>(
     }
 }
 
-/// `x + y` or `x − y` where both are finite; elsewhere a gap.
+/// Returns `x + y` or `x − y` where both are finite, with gaps elsewhere.
 pub(crate) fn sum<S: Scalar>(
     a: &[Element<S>],
     b: &[Element<S>],
@@ -402,7 +400,7 @@ pub(crate) fn sum<S: Scalar>(
     out.into_inner().finish()
 }
 
-/// The part over [from, to) or, if `closed`, [from, to].
+/// Returns the part over [from, to) or, if `closed`, [from, to].
 pub(crate) fn part<S: Scalar>(
     elements: &[Element<S>],
     from: &S,

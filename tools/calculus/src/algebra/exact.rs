@@ -1,9 +1,9 @@
 //! Exact rational numbers.
 //!
-//! Most numbers of a model are short, and some are not: every multiplicative decrease multiplies denominators, so that a
-//! fixed width overflows after a few dozen events. `Exact` keeps what fits in 64 bits over 64 bits inline, with intermediate
-//! results of 128 bits that cannot overflow, and turns to `num-rational`'s `BigRational` (the ecosystem's usual one, and
-//! permissively licensed, unlike bindings of GMP) for the rest. A number has one representation, so equality is structural.
+//! Most numbers of a model are short, but every multiplicative decrease multiplies denominators, so that a fixed width
+//! overflows after a few dozen events. `Exact` stores 64-bit fractions inline, with 128-bit intermediate results that cannot
+//! overflow, and uses `num-rational`'s `BigRational` for longer ones (unlike bindings of GMP it has a permissive licence). A
+//! number has one representation, so equality is structural.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -31,7 +31,7 @@ enum Form {
 use Form::{Long, Short};
 
 impl Exact {
-    /// `numerator / denominator` in lowest terms. The denominator must not be zero.
+    /// Returns `numerator / denominator` in lowest terms. The denominator must not be zero.
     pub fn new(numerator: i64, denominator: i64) -> Self {
         assert!(denominator != 0, "a fraction has a denominator");
         Self::reduced(i128::from(numerator), i128::from(denominator))
@@ -68,7 +68,7 @@ impl Exact {
         }
     }
 
-    /// The number with as many digits as it has.
+    /// Returns the number as an arbitrary-precision rational.
     pub fn to_rational(&self) -> BigRational {
         match &self.0 {
             Short {
@@ -79,7 +79,7 @@ impl Exact {
         }
     }
 
-    /// Bits of numerator and denominator together: what a number costs.
+    /// Returns the bits of numerator and denominator together, which determine the cost of a number.
     pub fn size_bits(&self) -> u64 {
         let value = self.to_rational();
         value.numer().bits() + value.denom().bits()
@@ -99,7 +99,7 @@ fn greatest_common_divisor(a: u128, b: u128) -> u128 {
     }
 }
 
-/// Both operands' short parts, widened.
+/// Returns both operands' short parts, widened.
 fn short(a: &Exact, b: &Exact) -> Option<[i128; 4]> {
     match (&a.0, &b.0) {
         (
@@ -303,7 +303,8 @@ impl Scalar for Exact {
     }
 }
 
-/// Both parts may be far beyond what an `f64` holds while their quotient is not: 64 significant bits of the quotient first.
+/// Computes 64 significant bits of the quotient first, since both parts may exceed the range of `f64` while their quotient
+/// does not.
 fn long_to_f64(value: &BigRational) -> f64 {
     let (numerator, denominator) = (value.numer(), value.denom());
     if numerator.is_zero() {

@@ -12,7 +12,7 @@ enum Side {
 }
 
 impl<S: Scalar> Curve<S> {
-    /// F↓(y) = inf{x ≥ 0 | F(x) ≥ y}: left-continuous, +∞ where F never gets there. F must not decrease or be negative.
+    /// F↓(y) = inf{x ≥ 0 | F(x) ≥ y}: left-continuous, +∞ where F never reaches y. F must not decrease or be negative.
     pub fn lower_pseudo_inverse(&self) -> Result<Self, CurveError> {
         self.pseudo_inverse(Side::Lower)
     }
@@ -34,10 +34,11 @@ impl<S: Scalar> Curve<S> {
             return self.mirrored_at_diagonal(&self.elements, side, Tail::Plain);
         };
         if increment.is_zero() {
-            // Constant from `from` on, for it does not decrease.
+            // Constant from `from` on, since it does not decrease.
             return self.mirrored_at_diagonal(&self.elements, side, Tail::Plain);
         }
-        // The inverse repeats from F(from) on; the value there belongs to what is before if F jumps or rests at `from`.
+        // The inverse repeats from F(from) on; the value there belongs to the part before if F jumps or is constant at
+        // `from`.
         let begin = from.clone() + period;
         let value = self.at(&begin).finite().ok_or(CurveError::Infinite)?;
         let elements = self.graph(&(begin + period + period))?;
@@ -56,7 +57,7 @@ impl<S: Scalar> Curve<S> {
         tail: Tail<S>,
     ) -> Result<Self, CurveError> {
         let Some(first) = elements.first() else {
-            // ε is nowhere at or below y.
+            // ε is never at or below y.
             return Ok(Curve::zero());
         };
         if first.start().is_negative() {
@@ -84,7 +85,7 @@ impl<S: Scalar> Curve<S> {
                 }
             }
         }
-        // After the last element a plain tail is +∞: F passes every level at its end.
+        // After its last element, F with a plain tail is +∞ and passes every level at its end.
         if tail == Tail::Plain && self.tail == Tail::Plain {
             if let Some(end) = elements.last().and_then(Element::to) {
                 out.climb(end, None);

@@ -1,4 +1,4 @@
-//! Laws of the algebra and closed forms from the textbooks.
+//! Laws of the algebra, and closed forms from textbooks.
 
 use proptest::prelude::*;
 
@@ -125,7 +125,7 @@ proptest! {
         let (a, b) = (f.curve(), g.curve());
         let curve = a.deconvolution(&b).unwrap();
         let stable = a.rate().finite() <= b.rate().finite();
-        // Parts of at most 15 halves: the supremum is within the greatest common period, 105, after the first.
+        // Parts have at most 15 halves, so the supremum is within the greatest common period, 105, after the first.
         let reach = int(120);
         for t in times(3) {
             if stable {
@@ -205,7 +205,7 @@ proptest! {
                 prop_assert!(wait <= delay, "{:?} at {} of {:?}", wait, t, delay);
             }
         }
-        // The bound is reached: with a little less, some traffic is later than that.
+        // The bound is tight: with slightly less, some traffic is later.
         if let Extended::Finite(delay) = &delay {
             if delay.is_positive() {
                 let less = b.delayed(&int(0)).convolution(&Curve::burst_delay(int(0))).unwrap();
@@ -238,7 +238,7 @@ proptest! {
         let exact = conv(&f.curve(), &g.curve());
         let fast = rounded(&f.curve()).convolution(&rounded(&g.curve())).unwrap();
         for t in times(12) {
-            // Between corners only: at a jump a rounding decides.
+            // Between corners only: at a jump rounding decides.
             let t = t + Exact::new(1, 12);
             match (exact.at(&t), fast.at(&t.to_f64())) {
                 (Extended::Finite(a), Extended::Finite(b)) => prop_assert!((a.to_f64() - b).abs() < 1e-9),
@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-/// g(t + early) for t > 0, and 0 at 0.
+/// Returns g(t + early) for t > 0, and 0 at 0.
 fn shifted_left(g: &Function, early: &Exact) -> Function {
     g.from_origin(early, &int(0)).unwrap()
 }
@@ -394,7 +394,7 @@ fn staircases_of_different_steps() {
 }
 
 #[test]
-fn what_cannot_be_computed_says_why() {
+fn an_impossible_computation_has_a_reason() {
     let irrational = Curve::<f64>::staircase(1.0, std::f64::consts::SQRT_2, 0.0).unwrap();
     let other = Curve::<f64>::staircase(1.0, 1.0, 0.0).unwrap();
     assert!(matches!(

@@ -1,16 +1,16 @@
-//! The functions that have names in the literature (Le Boudec and Thiran, section 1.1 and 3.1; Bouillard, Boyer and Le Corronc,
+//! The named functions of the literature (Le Boudec and Thiran, sections 1.1 and 3.1; Bouillard, Boyer and Le Corronc,
 //! chapter 3). All but ε and the constants are 0 at t = 0; all are left-continuous.
 
 use super::element::Builder;
 use super::{Curve, CurveError, Element, Scalar, Tail};
 
 impl<S: Scalar> Curve<S> {
-    /// 0 for ever: no traffic.
+    /// 0 forever: no traffic.
     pub fn zero() -> Self {
         Self::rate_function(S::zero())
     }
 
-    /// The same value at all times, t = 0 included.
+    /// The same value at all times, including t = 0.
     pub fn constant(value: S) -> Self {
         let point = Element::Point {
             at: S::zero(),

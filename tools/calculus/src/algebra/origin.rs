@@ -3,7 +3,7 @@
 use super::element::{self, Builder};
 use super::{Curve, CurveError, Element, Extended, Scalar, Tail};
 
-/// On which side of a level a function is searched for.
+/// Side of a level on which a function is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
     /// f > level.
@@ -32,8 +32,8 @@ impl Crossing {
 }
 
 impl<S: Scalar> Curve<S> {
-    /// The function seen from a new origin: f(t + time) − height for t > 0, and 0 at t = 0. What had arrived by then and is above
-    /// the height becomes an initial burst.
+    /// The function seen from a new origin: f(t + time) − height for t > 0, and 0 at t = 0. Earlier arrivals above the
+    /// height become an initial burst.
     pub fn from_origin(&self, time: &S, height: &S) -> Result<Self, CurveError> {
         let later = match &self.tail {
             Tail::Periodic {
@@ -69,9 +69,9 @@ impl<S: Scalar> Curve<S> {
         Ok(Self::normalised(out.finish(), tail))
     }
 
-    /// The function up to and including `time`, and from there on `later` seen from the origin (time, height).
+    /// The function up to and including `time`, followed by `later` seen from the origin (time, height).
     ///
-    /// The value at `time` itself stays the old one: a function that is left-continuous stays so.
+    /// The value at `time` itself is kept, so that a left-continuous function stays so.
     pub fn continued_with(&self, time: &S, height: &S, later: &Self) -> Result<Self, CurveError> {
         let mut elements = element::part(
             &self.unrolled(Some(&(time.clone() + S::one())))?,
@@ -91,7 +91,7 @@ impl<S: Scalar> Curve<S> {
                 period,
                 increment,
             } => {
-                // The repetition may begin with the point at the seam, which is not the later function's.
+                // The repetition may begin with the point at the seam, which does not belong to the later function.
                 let from = from.clone() + time + period;
                 let end = from.clone() + period;
                 let repeated = element::moved(&later.unrolled(Some(&(end - time)))?, time, height);
@@ -110,7 +110,7 @@ impl<S: Scalar> Curve<S> {
         Ok(Self::normalised(elements, tail))
     }
 
-    /// The function up to and including `time`, and from there on another one, in the same coordinates.
+    /// The function up to and including `time`, followed by another one, in the same coordinates.
     pub fn then(&self, time: &S, later: &Self) -> Result<Self, CurveError> {
         let mut elements = self.until(time)?.elements;
         let rest = element::part(&later.elements, time, None, true);
@@ -154,7 +154,7 @@ impl<S: Scalar> Curve<S> {
 
     /// inf{t ≥ from | f(t) on the given side of the level}, up to the horizon; `None` if there is no such t in [from, horizon].
     ///
-    /// It is an infimum: with a strict side, or after a jump, the function need not be there at that very time.
+    /// The result is an infimum: with a strict side, or after a jump, the function need not be on that side at that time.
     pub fn first_crossing(
         &self,
         from: &S,
@@ -193,7 +193,7 @@ impl<S: Scalar> Curve<S> {
         Ok(Self::normalised(elements, Tail::Plain))
     }
 
-    /// The function on [0, horizon], and its value there ever after.
+    /// The function on [0, horizon], constant afterwards.
     pub fn held(&self, horizon: &S) -> Result<Self, CurveError> {
         let mut elements = self.until(horizon)?.elements;
         elements.push(Element::Segment {
@@ -234,7 +234,7 @@ impl<S: Scalar> Curve<S> {
         }
     }
 
-    /// The value at a time where the function is finite.
+    /// Returns the value at a time at which the function is finite.
     pub fn finite_at(&self, time: &S) -> Result<S, CurveError> {
         match self.at(time) {
             Extended::Finite(value) => Ok(value),
@@ -265,7 +265,7 @@ fn crossing_within<S: Scalar>(element: &Element<S>, side: Crossing, level: &S) -
                 return None;
             }
             let at = from.clone() + (level.clone() - start) / slope;
-            // At a start equal to the level a strict side begins at once.
+            // With a start equal to the level, a strict side begins at once.
             if at <= *from {
                 return Some(from.clone());
             }

@@ -7,7 +7,7 @@ use super::{element, Curve, CurveError, Element, Extended, Scalar, Tail};
 pub(super) struct Horizon<S> {
     pub end: Option<S>,
     pub tail: Tail<S>,
-    /// True if the last segment goes on for ever.
+    /// True if the last segment never ends.
     endless: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn common_period<S: Scalar>(a: &S, b: &S) -> Result<S, CurveError> {
         .ok_or_else(|| CurveError::NoCommonPeriod(a.to_string(), b.to_string()))
 }
 
-/// Returns periods of both; an affine function has any. `None` if both are affine.
+/// Returns the periods of both; an affine function accepts any. `None` if both are affine.
 pub(super) fn period_of_both<S: Scalar>(
     a: &Ultimate<S>,
     b: &Ultimate<S>,
@@ -165,7 +165,7 @@ fn sum_horizon<S: Scalar>(
 ) -> Result<Horizon<S>, CurveError> {
     let ((from_f, f), (from_g, g)) = (f.ultimate(), g.ultimate());
     let (Some(rate_f), Some(rate_g)) = (rate_of(&f), rate_of(&g)) else {
-        // Infinite in the end: what comes before is enough. One period more keeps the last point.
+        // Infinite in the end, so the part before suffices. One period more keeps the last point.
         return Ok(infinite_tail(&f, &g, from_f, from_g));
     };
     let Some(period) = period_of_both(&f, &g)? else {
@@ -176,7 +176,7 @@ fn sum_horizon<S: Scalar>(
     } else {
         rate_f + &rate_g
     };
-    // An affine tail holds only after its beginning, so that the repetition begins a period later.
+    // An affine tail holds only after its beginning, so the repetition begins a period later.
     let from = from_f.greater(from_g) + &period;
     let increment = rate * &period;
     Ok(Horizon::periodic(from, period, increment))
@@ -207,7 +207,7 @@ fn envelope_horizon<S: Scalar>(
         (Some(f), Some(g)) => (f, g),
         _ if upper => return Ok(infinite_tail(&ultimate_f, &ultimate_g, from_f, from_g)),
         (None, None) => return Ok(Horizon::plain(None)),
-        // The other one is what remains.
+        // Only the other one remains.
         (None, Some(_)) => return Ok(going_on(&ultimate_g, from, None)),
         (Some(_), None) => return Ok(going_on(&ultimate_f, from, None)),
     };
@@ -218,7 +218,7 @@ fn envelope_horizon<S: Scalar>(
         let increment = rate_f * &period;
         return Ok(Horizon::periodic(from + &period, period, increment));
     }
-    // One of them wins in the end: from where the worst of the winner is better than the best of the loser.
+    // One of them prevails in the end: from the time at which the worst of the winner is better than the best of the loser.
     let f_wins = (rate_f < rate_g) != upper;
     let (winner, loser, rate_winner, rate_loser, ultimate_winner) = if f_wins {
         (f, g, rate_f, rate_g, &ultimate_f)
@@ -237,8 +237,7 @@ fn envelope_horizon<S: Scalar>(
     Ok(going_on(ultimate_winner, base + &wait, Some(&period)))
 }
 
-/// Returns a tail like that of a function which alone remains after `from`; the other one, if it
-/// has a period, is written out up to there.
+/// Returns a tail like that of the function that remains after `from`; the other one, if periodic, is expanded up to there.
 fn going_on<S: Scalar>(ultimate: &Ultimate<S>, from: S, period: Option<&S>) -> Horizon<S> {
     match ultimate {
         Ultimate::Periodic { period, increment } => {
@@ -282,7 +281,7 @@ fn residual<S: Scalar>(
 }
 
 impl<S: Scalar> Curve<S> {
-    /// The greatest value (or limit) and the first time at which it is reached or approached; +∞ for what grows without bound.
+    /// The greatest value (or limit) and the first time at which it is reached or approached; +∞ for unbounded growth.
     pub fn supremum(&self) -> Extended<(S, S)> {
         if self.rate().finite().is_none_or(|rate| rate.is_positive()) {
             return Extended::Infinite;
@@ -290,7 +289,7 @@ impl<S: Scalar> Curve<S> {
         self.extreme_of(self.elements()).into()
     }
 
-    /// The greatest value (or limit) over [0, horizon], as `(time, value)` of the first time.
+    /// The greatest value (or limit) over [0, horizon] and its first time, as `(time, value)`.
     pub fn supremum_until(&self, horizon: &S) -> Result<Extended<(S, S)>, CurveError> {
         Ok(self.extreme_of(&self.graph(horizon)?).into())
     }

@@ -1,4 +1,4 @@
-//! Slow references written from the definitions, for random functions that are known by their recipe. They share no code with
+//! Slow reference implementations of the definitions, for random functions given by a recipe. They share no code with
 //! [`Curve`]: values come from the recipe, and infima and suprema from every place where a piecewise-linear function can have
 //! them, together with a dense grid of samples.
 
@@ -19,7 +19,7 @@ pub struct Recipe {
 /// Continuation after the parts.
 #[derive(Clone, Debug)]
 enum End {
-    /// The last slope for ever.
+    /// Continue with the last slope.
     Goes,
     Repeats(usize),
     /// +∞.
@@ -53,7 +53,7 @@ pub fn finite_recipe() -> impl Strategy<Value = Recipe> {
 }
 
 impl Recipe {
-    /// Parts up to a time, written out: begin, value just after it, slope.
+    /// Returns the parts up to a time, expanded: begin, value just after it, slope.
     fn written_out(&self, until: &Exact) -> Vec<(Exact, Exact, Exact)> {
         let mut out = Vec::new();
         let (mut at, mut value) = (Exact::zero(), Exact::zero());
@@ -86,7 +86,7 @@ impl Recipe {
             .then(|| half(self.parts.iter().map(|part| part.2).sum::<i64>()))
     }
 
-    /// Times at which something may happen, up to `until`.
+    /// Returns the corners up to `until`.
     pub fn corners(&self, until: &Exact) -> Vec<Exact> {
         let mut corners: Vec<Exact> = self
             .written_out(until)
@@ -190,8 +190,7 @@ fn sum(a: Option<Exact>, b: Option<Exact>) -> Option<Exact> {
     Some(a? + &b?)
 }
 
-/// Returns every place where an infimum over s or a supremum over u can be, and samples between
-/// them.
+/// Returns all candidate places for an infimum over s or a supremum over u, and samples between them.
 fn places(mut corners: Vec<Exact>, lowest: &Exact, highest: &Exact) -> Vec<Exact> {
     let mut sample = lowest.clone();
     while sample <= *highest {
@@ -202,7 +201,7 @@ fn places(mut corners: Vec<Exact>, lowest: &Exact, highest: &Exact) -> Vec<Exact
     corners
 }
 
-/// (f ⊗ g)(t) by its definition; f and g are left-continuous, so that limits from the left are values.
+/// (f ⊗ g)(t) by its definition; f and g are left-continuous, so limits from the left are values.
 pub fn convolution(f: &Recipe, g: &Recipe, time: &Exact) -> Option<Exact> {
     let mut corners = f.corners(time);
     corners.extend(g.corners(time).into_iter().map(|at| time.clone() - &at));
@@ -253,7 +252,7 @@ pub fn deconvolution(f: &Recipe, g: &Recipe, time: &Exact, reach: &Exact) -> Exa
     best.unwrap()
 }
 
-/// inf{x | F(x) ≥ y} over 0 ≤ x ≤ reach, by the definition: F's parts one after the other.
+/// inf{x | F(x) ≥ y} over 0 ≤ x ≤ reach, by definition: searches F's parts in order.
 pub fn lower_inverse(f: &Recipe, y: &Exact, reach: &Exact) -> Option<Exact> {
     if !y.is_positive() {
         return Some(Exact::zero());
@@ -300,7 +299,7 @@ pub fn finite(value: Option<Exact>) -> Extended<Exact> {
     value.into()
 }
 
-/// Test times: thirds of halves, so that corners and places between them are among them.
+/// Returns test times: thirds of halves, which include corners and times between them.
 pub fn times(until: i64) -> impl Iterator<Item = Exact> {
     (0..=until * 6).map(|sixth| Exact::new(sixth, 6))
 }

@@ -1,11 +1,11 @@
-//! The numbers functions are made of. [`Exact`](super::Exact) is exact, `f64` is fast; the type of
-//! a function selects one.
+//! The numbers that functions are made of. [`Exact`](super::Exact) is exact, `f64` is fast; the type of a function selects
+//! one.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Display};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// An ordered field, as far as piecewise-linear functions need one. Division by zero is the caller's fault.
+/// An ordered field, as far as piecewise-linear functions need one. The caller must not divide by zero.
 pub trait Scalar:
     Clone
     + Debug
@@ -26,17 +26,16 @@ pub trait Scalar:
     /// Returns the neutral element of addition.
     fn zero() -> Self;
 
-    /// `numerator / denominator`.
+    /// Returns `numerator / denominator`.
     fn ratio(numerator: i64, denominator: i64) -> Self;
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     fn to_f64(&self) -> f64;
 
     /// Returns the largest integer that is not above the number.
     fn floor(&self) -> Self;
 
-    /// Returns the least positive number of which both (positive) numbers are divisors. `None` if
-    /// there is none within reason.
+    /// Returns the least positive common multiple of two positive numbers. `None` if there is no reasonable one.
     fn common_multiple(&self, other: &Self) -> Option<Self>;
 
     /// Returns the maximum rounding error of the last few operations for a number of this size.
@@ -52,22 +51,22 @@ pub trait Scalar:
         Self::integer(1)
     }
 
-    /// Compares with zero.
+    /// Returns true if the number is zero.
     fn is_zero(&self) -> bool {
         *self == Self::zero()
     }
 
-    /// Returns whether the number is above zero.
+    /// Returns true if the number is above zero.
     fn is_positive(&self) -> bool {
         *self > Self::zero()
     }
 
-    /// Returns whether the number is below zero.
+    /// Returns true if the number is below zero.
     fn is_negative(&self) -> bool {
         *self < Self::zero()
     }
 
-    /// Total order. NaN, which no operation on functions makes of finite numbers, counts as equal to all.
+    /// Total order. NaN, which operations on functions never create from finite numbers, counts as equal to all.
     fn compare(&self, other: &Self) -> Ordering {
         self.partial_cmp(other).unwrap_or(Ordering::Equal)
     }
@@ -115,7 +114,7 @@ impl Scalar for f64 {
         1e-11 * self.abs().max(1.0)
     }
 
-    /// By continued fractions, to a relative 1e-12.
+    /// Uses continued fractions, to a relative 1e-12.
     fn common_multiple(&self, other: &Self) -> Option<Self> {
         let target = self / other;
         let (mut p0, mut q0, mut p1, mut q1) = (0.0, 1.0, 1.0, 0.0);

@@ -1,15 +1,15 @@
 //! DCQCN at the sender (section V, Tables I and II): the variable reduction factor, fast recovery, additive and hyper increase.
 //!
-//! What the paper prints and what is used:
+//! Deviations from the printed paper:
 //!
 //! - The cut is printed R_C ← (1 − α)·R_C. With α = 1, as at the start, that is 0. The original (Zhu et al., SIGCOMM 2015) has
 //!   (1 − α/2), which is the default here: [`Cut`].
-//! - α starts at 1 in the text. The factor 0.75 of section V-B is what a sender with α = 0.5 at the start does, and with
-//!   α = 1 the backlog of the case study never reaches X_off: the initial α is a parameter.
-//! - Whether a notification always lowers the target rate to the current one differs between implementations: NICs do so only
-//!   after an increase unless "clamp target rate" is set. The text (R_T = R_C at every notification) is the default.
-//! - Table I's hyper increase needs min{i_T, i_B} ≥ 5. With B = 10 MB and bursts of 10 MB i_B never gets there, so that the
-//!   condition as printed never holds in the case study; [`HyperIncrease::TimerAlone`] lets i_T decide.
+//! - α starts at 1 in the text. The factor 0.75 of section V-B corresponds to an initial α of 0.5; with α = 1 the backlog of
+//!   the case study never reaches X_off. The initial α is therefore a parameter.
+//! - Implementations differ in lowering the target rate to the current one: NICs do so only after an increase unless "clamp
+//!   target rate" is set. The text (R_T = R_C at every notification) is the default.
+//! - Table I's hyper increase needs min{i_T, i_B} ≥ 5. With B = 10 MB and bursts of 10 MB, i_B never reaches 5, so the
+//!   printed condition never holds in the case study; [`HyperIncrease::TimerAlone`] uses i_T alone.
 
 use crate::algebra::Scalar;
 use crate::multiflow::control::RateControl;
@@ -24,7 +24,7 @@ pub enum Cut {
     Alpha,
 }
 
-/// Use of the hyper increase.
+/// Form of the hyper increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HyperIncrease {
     /// None.
@@ -45,28 +45,28 @@ pub struct DcqcnParameters<S> {
     pub initial_alpha: S,
     /// g.
     pub gain: S,
-    /// K: α decays each time it passes without a notification.
+    /// K: α decays after each such interval without a notification.
     pub alpha_interval: S,
-    /// T: i_T grows each time it passes without a notification.
+    /// T: i_T grows after each such interval without a notification.
     pub timer: S,
-    /// B: i_B grows each time so much is sent without a notification.
+    /// B: i_B grows after each such amount sent without a notification.
     pub byte_counter: S,
     /// R_AI.
     pub additive_increase: S,
     /// R_HI.
     pub hyper_increase: S,
-    /// Increments of a counter before fast recovery is over; the paper has 5.
+    /// Increments of a counter until fast recovery ends; 5 in the paper.
     pub recovery_steps: u32,
     /// The form of the cut.
     pub cut: Cut,
     /// The condition of hyper increase.
     pub hyper: HyperIncrease,
-    /// True if every notification lowers R_T to R_C; else only the first after an increase does.
+    /// True if every notification lowers R_T to R_C; otherwise only the first one after an increase does.
     pub clamp_target_rate: bool,
 }
 
 impl<S: Scalar> DcqcnParameters<S> {
-    /// Table II at 100 Gbit/s, with the given α at the start.
+    /// Returns Table II at 100 Gbit/s, with the given initial α.
     pub fn table_2(initial_alpha: S) -> Self {
         Self {
             line_rate: S::integer(100),
@@ -104,7 +104,7 @@ pub struct Dcqcn<S> {
 }
 
 impl<S: Scalar> Dcqcn<S> {
-    /// At line rate.
+    /// Creates a sender at line rate.
     pub fn new(parameters: DcqcnParameters<S>) -> Self {
         Self {
             current: parameters.line_rate.clone(),
@@ -120,12 +120,12 @@ impl<S: Scalar> Dcqcn<S> {
         }
     }
 
-    /// α.
+    /// Returns α.
     pub fn alpha(&self) -> &S {
         &self.alpha
     }
 
-    /// R_T.
+    /// Returns R_T.
     pub fn target(&self) -> &S {
         &self.target
     }
@@ -206,7 +206,7 @@ impl<S: Scalar> RateControl<S> for Dcqcn<S> {
         self.cut(now, admitted);
     }
 
-    /// Go-Back-N slows down as for a notification.
+    /// Go-Back-N slows down as after a notification.
     fn on_timeout(&mut self, now: &S, admitted: &S) {
         self.cut(now, admitted);
     }

@@ -1,12 +1,12 @@
 //! The case study of section V: 31 senders of 100 Gbit/s each send a burst of 10 MB through one port of 100 Gbit/s.
 //!
-//! All numbers of the paper are defaults and all of them can be changed. Those that the paper leaves to the reader:
+//! All numbers of the paper are defaults and can be changed. The paper leaves open:
 //!
 //! - X_off = 9.5 kB/port/Gbit/s and X_on = 9.25 kB/port/Gbit/s are counted over the 31 sending ports: 29.45 MB and 28.675 MB.
 //! - The model's additive increase, α = R_AI = 5 Mbit/s, takes tens of milliseconds to regain the link's rate. The published
-//!   picture, which is back at 100 Gbit/s after 7 ms, needs about 50 Mbit/s, which is R_HI. Both are given: [`Increase`].
-//! - RED between K_min and K_max is taken in expectation, see [`Between::Expected`], with packets of 1,000 bytes. (The paper names
-//!   neither.)
+//!   picture, which regains 100 Gbit/s after 7 ms, needs about 50 Mbit/s, which is R_HI. [`Increase`] has both.
+//! - RED between K_min and K_max is taken in expectation, see [`Between::Expected`], with packets of 1,000 bytes. (The paper
+//!   states neither.)
 
 pub mod dcqcn;
 
@@ -20,7 +20,7 @@ use crate::multiflow::scenario::{
     Between, Discipline, Ecn, Marking, PauseScope, Pfc, Scenario, Source,
 };
 
-/// Which of the paper's three network configurations.
+/// One of the paper's three network configurations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Configuration {
     /// PFC alone.
@@ -35,7 +35,7 @@ impl Configuration {
     /// All three, in the paper's order.
     pub const ALL: [Self; 3] = [Self::Pfc, Self::Dcqcn, Self::DcqcnWithoutPfc];
 
-    /// The paper's name.
+    /// Returns the paper's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pfc => "PFC",
@@ -51,12 +51,12 @@ pub enum Increase {
     /// 5 Mbit/s, as printed.
     #[default]
     AsPrinted,
-    /// 50 Mbit/s, which gives the printed picture.
+    /// 50 Mbit/s, which reproduces the printed picture.
     AsPictured,
 }
 
 impl Increase {
-    /// In Gbit/s.
+    /// Returns the rate in Gbit/s.
     pub fn rate<S: Scalar>(self) -> S {
         match self {
             Self::AsPrinted => S::ratio(5, 1_000),
@@ -94,7 +94,7 @@ pub struct CaseStudy<S> {
     pub feedback_delay: S,
     /// X_off and X_on.
     pub thresholds: Thresholds<S>,
-    /// The reading of a pause's end.
+    /// Interpretation of a pause's end.
     pub resume: Resume,
     /// K_min, K_max and P_max.
     pub red: Red<S>,
@@ -108,12 +108,12 @@ pub struct CaseStudy<S> {
     pub model: SenderModel<S>,
     /// τ_o.
     pub timeout: S,
-    /// The end.
+    /// End of the run.
     pub end: S,
 }
 
 impl<S: Scalar> CaseStudy<S> {
-    /// The paper's parameters, up to `end` µs.
+    /// Creates the study with the paper's parameters, up to `end` µs.
     pub fn new(end: S) -> Self {
         let ports: i64 = 31;
         // kB/port/Gbit/s, counted over the sending ports at 100 Gbit/s each.
@@ -146,12 +146,12 @@ impl<S: Scalar> CaseStudy<S> {
         }
     }
 
-    /// With another model of the senders.
+    /// Replaces the senders' model.
     pub fn with_model(self, model: SenderModel<S>) -> Self {
         Self { model, ..self }
     }
 
-    /// The scenario of one configuration, to be handed to [`predict`](crate::multiflow::prediction::predict).
+    /// Returns the scenario of one configuration, for [`predict`](crate::multiflow::prediction::predict).
     pub fn scenario(&self, configuration: Configuration) -> Scenario<S> {
         let source = |port| Source {
             arrivals: Curve::step(self.burst.clone(), S::zero()),
@@ -206,7 +206,7 @@ impl<S: Scalar> CaseStudy<S> {
 }
 
 impl<S: Scalar> SenderModel<S> {
-    /// β = 0.75 and Δτ_inc = 55 µs.
+    /// Returns the simplified model with β = 0.75 and Δτ_inc = 55 µs.
     pub fn simplified(increase: Increase) -> Self {
         Self::Simplified {
             increase: increase.rate(),
@@ -216,7 +216,7 @@ impl<S: Scalar> SenderModel<S> {
     }
 }
 
-/// Megabytes in kbit.
+/// Converts megabytes to kbit.
 pub fn megabytes<S: Scalar>(megabytes: i64) -> S {
     S::integer(megabytes * 8_000)
 }

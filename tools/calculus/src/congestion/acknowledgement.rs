@@ -2,7 +2,7 @@
 
 use crate::algebra::{Curve, CurveError, Element, Scalar, Tail};
 
-/// D(t − ΔR): what the source knows to have arrived.
+/// D(t − ΔR): the amount that the source knows to have arrived.
 pub fn acknowledgements<S: Scalar>(departures: &Curve<S>, feedback_delay: &S) -> Curve<S> {
     departures.delayed(feedback_delay)
 }

@@ -7,7 +7,7 @@ use crate::algebra::{Curve, CurveError, Scalar};
 pub struct Red<S> {
     /// K_min in kbit: at or below it nothing is marked.
     pub kmin: S,
-    /// K_max in kbit: from it on everything is.
+    /// K_max in kbit: from it on everything is marked.
     pub kmax: S,
     /// P_max: the probability just below K_max.
     pub pmax: S,
@@ -40,16 +40,16 @@ pub struct NotificationGap<S> {
 }
 
 impl<S: Scalar> NotificationGap<S> {
-    /// No notification yet: the first mark triggers one.
+    /// Creates a state without notifications, so that the first mark triggers one.
     pub fn new(gap: S) -> Self {
         Self { gap, last: None }
     }
 
-    /// A packet is marked at `time`. Returns when the notification for it is sent, if it takes a new one.
+    /// Records a packet marked at `time`. Returns the time of the notification for it, if it triggers one.
     pub fn marked(&mut self, time: &S) -> Option<S> {
         let sent = match &self.last {
             None => time.clone(),
-            // One is on its way already.
+            // A notification is already scheduled.
             Some(last) if time < last => return None,
             Some(last) if time.clone() - last >= self.gap => time.clone(),
             Some(last) => last.clone() + &self.gap,
@@ -58,13 +58,13 @@ impl<S: Scalar> NotificationGap<S> {
         Some(sent)
     }
 
-    /// While packets go on being marked, the time of the next one that needs a notification.
+    /// Returns the time of the next packet that needs a notification, while packets keep being marked.
     pub fn due(&self) -> Option<&S> {
         self.last.as_ref()
     }
 }
 
-/// When notifications are sent in (0, horizon], if packets are marked whenever the backlog is at least K_max.
+/// Returns the times of notifications in (0, horizon], if packets are marked whenever the backlog is at least K_max.
 pub fn notifications<S: Scalar>(
     backlog: &Curve<S>,
     kmax: &S,
@@ -77,7 +77,7 @@ pub fn notifications<S: Scalar>(
         let mut time = begin;
         loop {
             sent.extend(limiter.marked(&time));
-            // The next mark that counts: just after a notification was sent, or when the scheduled one is.
+            // The next mark that counts: just after a notification was sent, or at the scheduled one.
             match limiter.due() {
                 Some(due) if *due <= end && time < end => time = time.greater(due.clone()),
                 _ => break,
@@ -88,7 +88,8 @@ pub fn notifications<S: Scalar>(
     Ok(sent)
 }
 
-/// Closed intervals of [0, horizon] in which the function is at least `level` (between them it may jump over it).
+/// Returns the closed intervals of [0, horizon] in which the function is at least `level` (it may jump over it between
+/// them).
 fn stretches_at_least<S: Scalar>(
     function: &Curve<S>,
     level: &S,

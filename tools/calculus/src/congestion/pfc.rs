@@ -1,9 +1,9 @@
 //! Priority Flow Control (III-B e).
 //!
-//! The paper prints t_R(t) = t_P(t) + (X_off − X_on)/C. At that time B(t − ΔR) is still above X_off, because the backlog went on
-//! growing for ΔR after it had crossed it: the formula taken literally pauses again at once, until the backlog is back at X_off.
-//! The sentence before it says that transmissions stay paused until the backlog reaches X_on, which the sender learns ΔR
-//! later. That is what switches do and is the default here; the formula is there as [`Resume::AfterFormula`].
+//! The paper prints t_R(t) = t_P(t) + (X_off − X_on)/C. At that time B(t − ΔR) is still above X_off, because the backlog
+//! kept growing for ΔR after it had crossed it. Taken literally, the formula pauses again at once until the backlog is back
+//! at X_off. The preceding sentence states that transmissions stay paused until the backlog reaches X_on, of which the
+//! sender learns ΔR later. Switches do this, and it is the default here; [`Resume::AfterFormula`] is the formula.
 
 use crate::algebra::{Crossing, Curve, CurveError, Scalar};
 
@@ -12,14 +12,14 @@ use crate::algebra::{Crossing, Curve, CurveError, Scalar};
 pub struct Thresholds<S> {
     /// X_off: above it the sender is paused.
     pub xoff: S,
-    /// X_on: at or below it the sender may go on. Less than X_off.
+    /// X_on: at or below it the sender may resume. Less than X_off.
     pub xon: S,
 }
 
-/// When a paused sender goes on.
+/// Time at which a paused sender resumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// ΔR after the backlog has come down to X_on: the prose, and what switches do.
+    /// ΔR after the backlog has fallen to X_on, as in the prose and in switches.
     #[default]
     AtXon,
     /// (X_off − X_on)/C after the pause began, and paused again at once while B(t − ΔR) > X_off: the formula.
@@ -90,7 +90,7 @@ mod tests {
             xoff: int(60),
             xon: int(50),
         };
-        // +30 a unit until 5, then −10.
+        // +30 per unit until 5, then −10.
         let backlog = Curve::through(&[(int(5), int(150))], int(-10)).unwrap();
         let delay = int(4);
         let pause = thresholds

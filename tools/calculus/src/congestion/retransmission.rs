@@ -1,9 +1,9 @@
 //! Retransmission as a shift of the origin (III-B c, III-C).
 //!
-//! After a timeout at t_TO, Go-Back-N sends again all that is not acknowledged, so that neither Â nor D can go on as functions
-//! that never decrease. The origin moves to (t_TO, D(t_TO − ΔR)); there the source has what it has not sent and what was not
-//! acknowledged, and the path server is empty. In the old coordinates D therefore steps back by up to C·ΔR, and what was
-//! queued is gone: a feature of the model, not of networks, where those bytes would still leave the queue.
+//! After a timeout at t_TO, Go-Back-N resends all unacknowledged traffic, so that neither Â nor D can continue as
+//! non-decreasing functions. The origin moves to (t_TO, D(t_TO − ΔR)). There the source holds all unsent and unacknowledged
+//! traffic, and the path server is empty. In the old coordinates D therefore steps back by up to C·ΔR, and queued traffic
+//! vanishes. This is a property of the model; in a network those bytes would still leave the queue.
 
 use crate::algebra::{Curve, CurveError, Scalar};
 
@@ -12,12 +12,12 @@ use crate::algebra::{Curve, CurveError, Scalar};
 pub struct Origin<S> {
     /// Its time, t_TO or t_AI.
     pub time: S,
-    /// Its height: what is acknowledged by t_TO, or admitted by t_AI.
+    /// Its height: the amount acknowledged by t_TO, or admitted by t_AI.
     pub height: S,
 }
 
 impl<S: Scalar> Origin<S> {
-    /// (0, 0).
+    /// Returns (0, 0).
     pub fn initial() -> Self {
         Self {
             time: S::zero(),
@@ -30,7 +30,7 @@ impl<S: Scalar> Origin<S> {
         arrivals.from_origin(&self.time, &self.height)
     }
 
-    /// Â(t) = Â^rem(t − t_0) + height for t > t_0, and the function as it was up to t_0.
+    /// Â(t) = Â^rem(t − t_0) + height for t > t_0, and the earlier function up to t_0.
     pub fn continued(
         &self,
         until_now: &Curve<S>,
@@ -49,7 +49,7 @@ mod tests {
     fn what_was_not_acknowledged_is_sent_again() {
         let int = Exact::from;
         let arrivals = Curve::token_bucket(int(50), int(10));
-        // At t = 6, 110 have arrived of which 30 are acknowledged.
+        // At t = 6, 110 have arrived, of which 30 are acknowledged.
         let origin = Origin {
             time: int(6),
             height: int(30),

@@ -1,24 +1,24 @@
 //! Round-trip time, equation (1).
 //!
-//! RTT(t) = t − Â↓(D(t − ΔR)) is printed with the lower pseudo-inverse. Where the source was idle Â has a plateau, D rests at its
-//! height, and the lower pseudo-inverse goes back to the plateau's beginning: the idle time counts as round-trip time and Vegas
-//! leaves slow start at once. The upper pseudo-inverse is the end of the plateau, when the next packet was sent, and gives the
-//! published behaviour; it is the default. (Section II itself says "upper" in the text and prints ↓ in the formula.)
+//! RTT(t) = t − Â↓(D(t − ΔR)) is printed with the lower pseudo-inverse. While the source is idle, Â has a plateau, D stays
+//! at its height, and the lower pseudo-inverse is the plateau's beginning: the idle time counts as round-trip time, and
+//! Vegas leaves slow start at once. The upper pseudo-inverse is the end of the plateau, when the next packet was sent. It
+//! reproduces the published behaviour and is the default. (Section II itself has "upper" in the text and ↓ in the formula.)
 
 use crate::algebra::{Curve, CurveError, Extended, Scalar};
 
-/// Which pseudo-inverse of Â equation (1) takes.
+/// Pseudo-inverse of Â in equation (1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inverse {
-    /// Â↑, the reading that gives the published figures.
+    /// Â↑, which reproduces the published figures.
     #[default]
     Upper,
     /// Â↓, as printed.
     Lower,
 }
 
-/// RTT(t) for t ≥ ΔR. `admitted` must be known up to t − ΔR. What is acknowledged at t was sent at t − ΔR at the latest, so that the
-/// result is at least ΔR also where Â rests for longer.
+/// RTT(t) for t ≥ ΔR. `admitted` must be known up to t − ΔR. Traffic acknowledged at t was sent at t − ΔR at the latest, so
+/// the result is at least ΔR even on a longer plateau of Â.
 pub fn round_trip_time<S: Scalar>(
     admitted: &Curve<S>,
     departures: &Curve<S>,
@@ -29,7 +29,7 @@ pub fn round_trip_time<S: Scalar>(
     let left = time.clone() - feedback_delay;
     let acknowledged = departures.finite_at(&left)?;
     let known = admitted.until(&left)?;
-    // A departure that rounding has put just below a plateau of Â, or above it, is at its height.
+    // Departures that rounding moved slightly off a plateau of Â count as at its height.
     let rounding = acknowledged.rounding();
     let sent = match inverse {
         Inverse::Upper => known
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn idle_time_is_round_trip_time_for_the_lower_inverse_only() {
         let int = Exact::from;
-        // 100 at once, then nothing until 50, then 10 a unit, through a server of rate 20.
+        // 100 at once, then nothing until 50, then 10 per unit, through a server of rate 20.
         let admitted = Curve::step(int(100), int(0))
             .plus(&Curve::rate_latency(int(10), int(50)))
             .unwrap();

@@ -1,16 +1,16 @@
 //! Timeouts (III-B b).
 //!
-//! The timeout function is Â(t − τ_o), as III-B defines it. Section III-C and Figure 2's caption print Â(t − ΔR) in two places;
-//! that would be a timeout after one round trip without any queue.
+//! The timeout function is Â(t − τ_o), as III-B defines it. Section III-C and Figure 2's caption print Â(t − ΔR) in two
+//! places, which would be a timeout after one round trip without any queue.
 
 use crate::algebra::{Crossing, Curve, CurveError, Scalar};
 
-/// Â(t − τ_o): the least that should be acknowledged by t.
+/// Â(t − τ_o): the minimum to be acknowledged by t.
 pub fn timeout_function<S: Scalar>(admitted: &Curve<S>, timeout: &S) -> Curve<S> {
     admitted.delayed(timeout)
 }
 
-/// inf{t ≥ from | D(t − ΔR) < Â(t − τ_o)} up to the horizon. Both functions must be finite up to there.
+/// inf{t ≥ from | D(t − ΔR) < Â(t − τ_o)} up to the horizon. Both functions must be finite up to the horizon.
 pub fn first_timeout<S: Scalar>(
     admitted: &Curve<S>,
     departures: &Curve<S>,
@@ -33,7 +33,7 @@ mod tests {
     #[test]
     fn traffic_that_waits_longer_than_the_timeout_times_out() {
         let int = Exact::from;
-        // 150 into 100: what enters at s leaves at 1.5 s, and is acknowledged 20 later. Due 100 after s.
+        // 150 into 100: traffic that enters at s leaves at 1.5 s, and is acknowledged 20 later. Due 100 after s.
         let (admitted, departures) = (
             Curve::rate_function(int(150)),
             Curve::rate_function(int(100)),

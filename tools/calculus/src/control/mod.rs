@@ -1,8 +1,8 @@
 //! Congestion control of a single flow: Algorithms 1 (rate-based), 2 (window-based) and 3 (TCP Vegas) of the paper's appendices.
 //!
-//! Time is cut into intervals in which the network is min-plus linear. At each event the origin moves, the remaining traffic is
-//! convolved with the new service curve of the source, and the result with the path server's. Everything is computed up to
-//! the next event that can be foreseen, never further: what a later event would change is not computed at all.
+//! Time is cut into intervals in which the network is min-plus linear. At each event the origin moves, the remaining traffic
+//! is convolved with the source's new service curve, and the result with the path server's. Everything is computed up to the
+//! next foreseeable event and no further, so nothing is computed that a later event would change.
 
 mod origins;
 pub mod rate_based;
@@ -13,19 +13,19 @@ use thiserror::Error;
 
 use crate::algebra::{Curve, CurveError};
 
-/// More events than this are refused: a run of that many is a mistake in the parameters.
+/// Maximum number of events; a longer run has a mistake in its parameters.
 pub const EVENTS_MAX: usize = 1_000_000;
 
-/// Why a run has no result.
+/// Reason for which a run has no result.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ControlError {
-    /// The algebra cannot.
+    /// Error of the algebra.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// A parameter that makes no sense.
+    /// A parameter is invalid.
     #[error("{0}")]
     Parameter(&'static str),
-    /// [`EVENTS_MAX`] is reached.
+    /// [`EVENTS_MAX`] was reached.
     #[error("more than {EVENTS_MAX} events")]
     TooManyEvents,
 }

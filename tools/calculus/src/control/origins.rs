@@ -1,21 +1,21 @@
-//! Â and D over several origins: what Algorithms 1 and 2 have in common.
+//! Â and D over several origins, for Algorithms 1 and 2.
 
 use super::ControlError;
 use crate::algebra::{Curve, Scalar};
 use crate::congestion::retransmission::Origin;
 use crate::congestion::timeout::first_timeout;
 
-/// Admitted arrivals and departures, as a whole and since the last retransmission.
+/// Admitted arrivals and departures, in total and since the last retransmission.
 pub(super) struct Flow<'a, S> {
     arrivals: &'a Curve<S>,
     service: &'a Curve<S>,
     feedback_delay: &'a S,
-    /// Of the run so far, up to the last retransmission.
+    /// Total up to the last retransmission.
     admitted: Curve<S>,
     departures: Curve<S>,
     /// Beginning of the last retransmission.
     origin: Origin<S>,
-    /// Since then, in its coordinates.
+    /// Since then, in the coordinates of that origin.
     admitted_rem: Curve<S>,
     departures_rem: Curve<S>,
 }
@@ -34,9 +34,9 @@ impl<'a, S: Scalar> Flow<'a, S> {
         }
     }
 
-    /// From `time` on, which is no retransmission, the source's service curve is another one. Computes Â and D up to `horizon`.
+    /// Changes the source's service curve at `time`, without a retransmission. Computes Â and D up to `horizon`.
     ///
-    /// Line 19 of Algorithm 1 and its like print A where Â is meant: what remains is what has not been admitted.
+    /// Line 19 of Algorithm 1 and similar lines print A where Â is meant: the remainder is the traffic not yet admitted.
     pub fn continue_at(
         &mut self,
         time: &S,
@@ -56,7 +56,7 @@ impl<'a, S: Scalar> Flow<'a, S> {
         self.serve(horizon)
     }
 
-    /// A timeout at `time`: the origin moves to what is acknowledged by then. Returns its height.
+    /// Handles a timeout at `time`: the origin moves to the amount acknowledged by then. Returns its height.
     pub fn retransmit_at(
         &mut self,
         time: &S,
@@ -100,18 +100,18 @@ impl<'a, S: Scalar> Flow<'a, S> {
         time.clone() - &self.origin.time
     }
 
-    /// D(t − ΔR), where D is that of the current origin: nothing of the time before it counts.
+    /// Returns D(t − ΔR) with D of the current origin; nothing before it counts.
     pub fn acknowledged(&self, time: &S) -> Result<S, ControlError> {
         let left = self.since(time) - self.feedback_delay;
         Ok(self.departures_rem.finite_at(&left)? + &self.origin.height)
     }
 
-    /// Â(t).
+    /// Returns Â(t).
     pub fn admitted_at(&self, time: &S) -> Result<S, ControlError> {
         Ok(self.admitted_rem.finite_at(&self.since(time))? + &self.origin.height)
     }
 
-    /// inf{t | D(t − ΔR) ≥ amount} up to the horizon, with D as of the current origin.
+    /// inf{t | D(t − ΔR) ≥ amount} up to the horizon, with D of the current origin.
     pub fn acknowledgement_of(
         &self,
         amount: &S,
@@ -132,9 +132,9 @@ impl<'a, S: Scalar> Flow<'a, S> {
         Ok(found.map(|time| time + &self.origin.time))
     }
 
-    /// The first timeout up to `horizon`, with the functions of the current origin. Line 7 of Algorithm 1 searches t > t_TO^next
-    /// and prints the unshifted functions, with which it would find the same timeout again at once; t > t_TO^prev and the
-    /// shifted ones are meant.
+    /// Returns the first timeout up to `horizon`, with the functions of the current origin. Line 7 of Algorithm 1 searches
+    /// t > t_TO^next and prints the unshifted functions, which would find the same timeout again at once; t > t_TO^prev and
+    /// the shifted ones are meant.
     pub fn timeout(&self, timeout: &S, horizon: &S) -> Result<Option<S>, ControlError> {
         let found = first_timeout(
             &self.admitted_rem,
@@ -147,7 +147,7 @@ impl<'a, S: Scalar> Flow<'a, S> {
         Ok(found.map(|time| time + &self.origin.time))
     }
 
-    /// Â and D on [0, end].
+    /// Returns Â and D on [0, end].
     pub fn finish(self) -> Result<(Curve<S>, Curve<S>), ControlError> {
         Ok((
             self.origin.continued(&self.admitted, &self.admitted_rem)?,

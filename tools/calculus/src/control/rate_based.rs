@@ -1,23 +1,23 @@
 //! Algorithm 1: rate-based congestion control with additive increase and multiplicative decrease (III-C, appendix A).
 //!
-//! Readings of what is printed, beside those named in [`origins`](super):
+//! Interpretations of the printed text, besides those in [`origins`](super):
 //!
-//! - Line 11 is missing: r ← β·r, by equation (3). (The text of III-C refers to (2) there.)
+//! - Line 11 is missing: r ← β·r, by equation (3). (The text of III-C refers to (2).)
 //! - The interval without congestion before an increase is [t − Δτ_ai, t]; it prints [t, t − Δτ_ai].
-//! - Line 6 advances the increase timer by Δτ_ai from where it was, also when the timeout came first; III-C allows an increase only
-//!   Δτ_ai after the last congestion. [`IncreaseTimer`] has both; the text of III-C is the default.
+//! - Line 6 advances the increase timer by Δτ_ai from its old value even if the timeout came first; III-C permits an
+//!   increase only Δτ_ai after the last congestion. [`IncreaseTimer`] has both; the text of III-C is the default.
 
 use super::origins::Flow;
 use super::{ControlError, Run, EVENTS_MAX};
 use crate::algebra::{Curve, Scalar};
 
-/// When the next increase is due after a timeout.
+/// Time of the next increase after a timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IncreaseTimer {
     /// Δτ_ai after the timeout (III-C).
     #[default]
     RestartsAtCongestion,
-    /// Δτ_ai after the time at which it was due (line 6).
+    /// Δτ_ai after its old due time (line 6).
     Advances,
 }
 
@@ -36,18 +36,18 @@ pub struct RateBased<S> {
     pub timeout: S,
     /// ΔR.
     pub feedback_delay: S,
-    /// The reading of line 6.
+    /// Interpretation of line 6.
     pub timer: IncreaseTimer,
 }
 
-/// Event.
+/// An event of the algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateEvent<S> {
-    /// When.
+    /// Time of the event.
     pub time: S,
     /// Kind.
     pub kind: RateEventKind<S>,
-    /// The rate from then on.
+    /// Rate after the event.
     pub rate: S,
 }
 
@@ -64,7 +64,7 @@ pub enum RateEventKind<S> {
 }
 
 impl<S: Scalar> RateBased<S> {
-    /// Runs the algorithm for arrivals A at a path server with service curve S up to `end`.
+    /// Runs the algorithm up to `end`, for arrivals A at a path server with service curve S.
     ///
     /// Each event costs O(elements of Â since the last timeout).
     pub fn run(
@@ -172,8 +172,8 @@ mod tests {
             .run(&arrivals, &service, &int(2_000))
             .unwrap();
         let found = timeouts(&run);
-        // The first by hand: what enters at s in [150, 180) is due at s + 100, when 100·(s + 80) is acknowledged. Â has grown by 0.1
-        // at each of five steps: Â(s) = 150·150 + Σ 0.1·30·k (k < 5) + 150.5·(s − 150).
+        // The first by hand: traffic that enters at s in [150, 180) is due at s + 100, when 100·(s + 80) is acknowledged. Â
+        // has grown by 0.1 at each of five steps: Â(s) = 150·150 + Σ 0.1·30·k (k < 5) + 150.5·(s − 150).
         let before_last_step: Exact =
             (0..5).fold(int(0), |sum, step| sum + &Exact::new(30 * step, 10));
         let rate_at_s = Exact::new(1505, 10);

@@ -1,15 +1,16 @@
 //! Algorithm 3: TCP Vegas without timeouts (III-E, appendix C).
 //!
-//! Readings of what is printed:
+//! Interpretations of the printed text:
 //!
 //! - Line 3 convolves Â; A ⊗ S_W is meant, and S_W needs a definition there: (0 at 0, then W).
 //! - Lines 25 and 28 have A where Â is meant.
-//! - The window of line 27 depends on D, which depends on Â, for t > ΔR after an event: the three are one system. It is solved
-//!   causally: D up to t gives Â up to t + ΔR, and that D up to t + ΔR.
-//! - Line 22 has no floor. Here the window never falls below I_max, one packet, in congestion avoidance: with w_high below 2·I_max it
-//!   could reach zero, nothing would be admitted any more, and no RTT could ever show that the path is idle. W·(1 − baseRTT/minRTT) > w_high
-//!   says W > w_high, so that with w_high ≥ 2·I_max, as in Figures 3 and 4, the floor is never reached.
-//! - Line 7 takes RTT by (1), see [`rtt`](crate::congestion::rtt) for its pseudo-inverse.
+//! - The window of line 27 depends on D, which depends on Â, for t > ΔR after an event: the three are one system. It is
+//!   solved causally: D up to t determines Â up to t + ΔR, and that in turn D up to t + ΔR.
+//! - Line 22 has no floor. Here the window never falls below I_max, one packet, in congestion avoidance: with w_high below
+//!   2·I_max it could reach zero, nothing more would be admitted, and no RTT could show that the path is idle. W·(1 −
+//!   baseRTT/minRTT) > w_high implies W > w_high, so with w_high ≥ 2·I_max, as in Figures 3 and 4, the floor is never
+//!   reached.
+//! - Line 7 uses RTT as in (1); see [`rtt`](crate::congestion::rtt) for its pseudo-inverse.
 
 use super::{ControlError, Run, EVENTS_MAX};
 use crate::algebra::{Curve, CurveError, Scalar};
@@ -28,27 +29,27 @@ pub struct Vegas<S> {
     pub high: S,
     /// γ: above it slow start ends.
     pub gamma: S,
-    /// ΔR, the base RTT too.
+    /// ΔR, which is also the base RTT.
     pub feedback_delay: S,
-    /// The reading of (1).
+    /// Interpretation of (1).
     pub inverse: Inverse,
 }
 
-/// A new RTT, and what it does to the window.
+/// A new RTT and its effect on the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VegasEvent<S> {
-    /// When.
+    /// Time of the event.
     pub time: S,
-    /// The RTT found.
+    /// Measured RTT.
     pub rtt: S,
-    /// W from then on.
+    /// W after the event.
     pub window: S,
-    /// True while it is still slow start.
+    /// True during slow start.
     pub slow_start: bool,
 }
 
 impl<S: Scalar> Vegas<S> {
-    /// Runs the algorithm for arrivals A at a path server with service curve S up to `end`.
+    /// Runs the algorithm up to `end`, for arrivals A at a path server with service curve S.
     pub fn run(
         &self,
         arrivals: &Curve<S>,
@@ -97,7 +98,7 @@ impl<S: Scalar> Vegas<S> {
 
     /// Lines 8 to 25.
     fn update(&self, state: &mut State<S>, rtt: &S) {
-        // baseRTT·(W/baseRTT − W/minRTT): what of the window waits in queues.
+        // baseRTT·(W/baseRTT − W/minRTT): the part of the window that waits in queues.
         let useful = state.window.clone() * &(self.feedback_delay.clone() / rtt);
         let waiting = state.window.clone() - &useful;
         if state.slow_start {
@@ -113,12 +114,12 @@ impl<S: Scalar> Vegas<S> {
         } else if waiting < self.low {
             state.window = state.window.clone() + &self.packet;
         } else if waiting > self.high {
-            // Never below one packet: see the readings above.
+            // Never below one packet: see the interpretations above.
             state.window = (state.window.clone() - &self.packet).greater(self.packet.clone());
         }
     }
 
-    /// Lines 25 to 29 from an event at `time` up to `until`, a feedback delay at a time.
+    /// Executes lines 25 to 29 from an event at `time` up to `until`, in steps of a feedback delay.
     ///
     /// With the origin moved back, line 27 is Â(t) = min{A(t), max{Â(t_event), W + D(t − ΔR)}}.
     fn admit(
@@ -189,7 +190,7 @@ mod tests {
             .collect();
         assert_eq!(windows[0], (int(20), int(80)), "doubled");
         assert_eq!(windows[1].1, int(80), "every other round trip");
-        // 10 kbit/µs for 20 µs are 200 in flight, and 20 to 40 waiting.
+        // 10 kbit/µs for 20 µs are 200 in flight, with 20 to 40 waiting.
         let last = run.events.last().unwrap();
         assert!(!last.slow_start);
         assert!(
@@ -197,7 +198,7 @@ mod tests {
             "{}",
             last.window
         );
-        // In no instant is more in flight than the greatest window allows.
+        // At no time is more in flight than the greatest window permits.
         let greatest = run
             .events
             .iter()

@@ -1,19 +1,20 @@
 //! Algorithm 2: window-based congestion control (III-D, appendix B).
 //!
-//! Readings of what is printed, beside those named in [`origins`](super):
+//! Interpretations of the printed text, besides those in [`origins`](super):
 //!
 //! - Line 4 convolves Â with S_W; A ⊗ S_W is meant, as in (5).
-//! - Line 7 waits for D(t − ΔR) > W in the coordinates of the flight. At most W is admitted, so that this never holds; III-D has ≥.
+//! - Line 7 waits for D(t − ΔR) > W in the coordinates of the flight. At most W is admitted, so this never holds; III-D has
+//!   ≥.
 //! - Lines 7 and 8 are in shifted coordinates: line 7 in those of the flight, line 8 in those of the last timeout.
 //! - α in (7) is printed a.
-//! - The window after a timeout is one packet (III-D, end), W_o (line 13) or β·W (III-D, before (7)); [`AfterTimeout`] has the three,
-//!   line 13 is the default.
+//! - The window after a timeout is one packet (III-D, end), W_o (line 13) or β·W (III-D, before (7)); [`AfterTimeout`] has
+//!   all three; line 13 is the default.
 
 use super::origins::Flow;
 use super::{ControlError, Run, EVENTS_MAX};
 use crate::algebra::{Curve, Scalar};
 
-/// The window after a timeout.
+/// Window after a timeout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum AfterTimeout<S> {
     /// W_o, line 13.
@@ -40,25 +41,25 @@ pub struct WindowBased<S> {
     pub timeout: S,
     /// ΔR.
     pub feedback_delay: S,
-    /// The window after a timeout.
+    /// Window after a timeout.
     pub after_timeout: AfterTimeout<S>,
 }
 
-/// Event.
+/// An event of the algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowEvent<S> {
-    /// When.
+    /// Time of the event.
     pub time: S,
-    /// True for a timeout; else a flight was acknowledged.
+    /// True for a timeout, false if a flight was acknowledged.
     pub timeout: bool,
-    /// W from then on.
+    /// W after the event.
     pub window: S,
-    /// w_th from then on.
+    /// w_th after the event.
     pub slow_start_threshold: S,
 }
 
 impl<S: Scalar> WindowBased<S> {
-    /// Runs the algorithm for arrivals A at a path server with service curve S up to `end`.
+    /// Runs the algorithm up to `end`, for arrivals A at a path server with service curve S.
     pub fn run(
         &self,
         arrivals: &Curve<S>,
@@ -174,7 +175,7 @@ mod tests {
             .unwrap();
         let expected = [(30, 200), (70, 400)].map(|(t, w)| (int(t), int(w), false));
         assert_eq!(windows(&run)[..2], expected);
-        // 400 takes 60: its last byte is acknowledged at 130, just as it is due.
+        // 400 takes 60: its last byte is acknowledged at 130, exactly when it is due.
         assert_eq!(windows(&run)[2], (int(130), int(800), false));
     }
 
@@ -219,7 +220,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-        /// What holds at any time, for bursts of random size at random times.
+        /// Invariants at any time, for bursts of random size at random times.
         #[test]
         fn no_flight_exceeds_its_window(
             bursts in prop::collection::vec((1i64..90, 1i64..900), 1..6),
@@ -237,7 +238,7 @@ mod tests {
             let end = int(400);
             let service = Curve::rate_function(int(rate));
             let run = parameters.run(&arrivals, &service, &end).unwrap();
-            // Between two events, from what is admitted at the first one on.
+            // Between two events, counted from the amount admitted at the first one.
             let mut from = (int(0), parameters.initial_window.clone(), int(0));
             for event in &run.events {
                 let admitted = run.admitted.finite_at(&event.time).unwrap();
@@ -245,11 +246,11 @@ mod tests {
                 prop_assert!(admitted <= arrivals.finite_at(&event.time).unwrap());
                 let acknowledged = run.departures.at(&(event.time.clone() - &parameters.feedback_delay));
                 if !event.timeout {
-                    // A whole window came, and is acknowledged.
+                    // A whole window arrived and is acknowledged.
                     prop_assert_eq!(admitted.clone() - &from.2, from.1);
                 }
                 let begun = if event.timeout {
-                    // Since the last retransmission at least: what is acknowledged is not sent again.
+                    // At least since the last retransmission: acknowledged traffic is not resent.
                     let Extended::Finite(acknowledged) = acknowledged else { unreachable!("known by then") };
                     prop_assert!(acknowledged <= admitted);
                     let due = event.time.clone() - &parameters.timeout;

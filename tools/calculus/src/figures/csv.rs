@@ -1,4 +1,4 @@
-//! Curves as comma-separated values: one point in a line.
+//! Writes curves as comma-separated values, one point per line.
 
 use std::io::{self, Write};
 

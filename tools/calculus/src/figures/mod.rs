@@ -1,7 +1,7 @@
 //! The paper's figures as data: the same curves from the model, without its simulations.
 //!
-//! Figures are computed in floating point, where a figure takes milliseconds. The numbers that are claimed of them are computed
-//! exactly, in the tests beside this file.
+//! Figures are computed in floating point, in milliseconds each. Numbers stated about them are computed exactly, in the
+//! tests next to this file.
 
 mod csv;
 mod svg;
@@ -41,7 +41,7 @@ impl Figure {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Fig3, Self::Fig4, Self::Fig6, Self::Fig9, Self::Fig10];
 
-    /// `fig3` and so on.
+    /// Returns `fig3` and so on.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fig3 => "fig3",
@@ -59,7 +59,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A name that is none of a figure.
+/// A name that is not a figure.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("there is no figure {0:?}: it is one of fig3, fig4, fig6, fig9, fig10")]
 pub struct UnknownFigure(String);
@@ -73,16 +73,16 @@ impl FromStr for Figure {
     }
 }
 
-/// Why a figure cannot be drawn.
+/// Reason for which a figure cannot be drawn.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum FigureError {
-    /// From the algebra.
+    /// Error of the algebra.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// From Vegas.
+    /// Error of Vegas.
     #[error(transparent)]
     Control(#[from] ControlError),
-    /// From the computation of a network.
+    /// Error of the prediction of a network.
     #[error(transparent)]
     Prediction(#[from] PredictionError),
 }
@@ -92,7 +92,7 @@ pub enum FigureError {
 pub struct Axis {
     /// Label.
     pub label: &'static str,
-    /// In which unit.
+    /// Unit.
     pub unit: &'static str,
 }
 
@@ -101,7 +101,7 @@ pub struct Axis {
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// (x, y) in the units of the axes; straight lines lie between them.
+    /// (x, y) in the units of the axes, connected by straight lines.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -116,14 +116,14 @@ pub struct Panel {
     pub y: Axis,
     /// Its lines.
     pub series: Vec<Series>,
-    /// Vertical values with names, drawn across.
+    /// Named vertical values, drawn across the panel.
     pub levels: Vec<(String, f64)>,
 }
 
-/// A picture's curves: of a figure here, or of another prediction.
+/// Curves of a picture: a figure of the paper, or another prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
-    /// A short name, as for a file.
+    /// Short name, for example for a file.
     pub name: String,
     /// Heading of the figure.
     pub title: String,
@@ -177,7 +177,7 @@ fn corners(curve: &Curve<f64>, per_x: f64, per_y: f64) -> Vec<(f64, f64)> {
     points
 }
 
-/// A step function from (time, value from then on).
+/// Returns a step function from (time, value from then on).
 fn steps(changes: impl Iterator<Item = (f64, f64)>, end: f64) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (time, value) in changes {
@@ -192,18 +192,18 @@ fn steps(changes: impl Iterator<Item = (f64, f64)>, end: f64) -> Vec<(f64, f64)>
     points
 }
 
-/// Figures 3 and 4: how long they are is not printed; bursts at 1, 1.5, 2 and 2.5 ms are in these.
+/// End of figures 3 and 4, whose length is not printed; it includes the bursts at 1, 1.5, 2 and 2.5 ms.
 pub const VEGAS_END_US: i64 = 3_000;
 
-/// The traffic of section III-E: a burst of 4 MB, then 50 Gbit/s, and from 1 ms on 1.5 MB every 0.5 ms.
+/// Returns the traffic of section III-E: a burst of 4 MB, then 50 Gbit/s, and from 1 ms on 1.5 MB every 0.5 ms.
 pub fn vegas_arrivals<S: Scalar>() -> Result<Curve<S>, CurveError> {
     let bursts =
         Curve::periodic_bursts(S::ratio(3 * 8_000, 2), S::integer(1_000), S::integer(500))?;
     Curve::token_bucket(S::integer(4 * 8_000), S::integer(50)).plus(&bursts)
 }
 
-/// Section III-E's Vegas. The paper refers to others for its parameters; these are ns-3's: an initial window of 10 packets of
-/// 1,500 bytes, and thresholds of 2, 4 and 1 packets.
+/// Returns the parameters of section III-E's Vegas. The paper does not list them; these are ns-3's: an initial window of 10
+/// packets of 1,500 bytes, and thresholds of 2, 4 and 1 packets.
 pub fn vegas_parameters<S: Scalar>(inverse: Inverse) -> Vegas<S> {
     let packet = S::integer(12);
     let packets = |count| S::integer(count) * &packet;

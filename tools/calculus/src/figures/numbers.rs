@@ -1,4 +1,4 @@
-//! The figures as numbers, computed exactly and stated to the nanosecond where the paper's text names a microsecond.
+//! The figures as numbers, computed exactly, and to the nanosecond where the paper states microseconds.
 
 use super::{vegas_run, VEGAS_END_US};
 use crate::algebra::{Crossing, Exact, Scalar};
@@ -18,7 +18,7 @@ fn ratio(numerator: i64, denominator: i64) -> Exact {
     Exact::new(numerator, denominator)
 }
 
-/// Rounded to the nanosecond, in microseconds.
+/// Rounds to nanoseconds, in units of microseconds.
 fn rounded(time: &Exact) -> f64 {
     ((time.clone() * &int(1_000) + &ratio(1, 2)).floor()).to_f64() / 1e3
 }
@@ -36,7 +36,7 @@ fn of_first_source(signals: &[Signal<Exact>]) -> Vec<&Signal<Exact>> {
     signals.iter().filter(|signal| signal.source == 0).collect()
 }
 
-/// (3/4)^k of all sources' line rate.
+/// Returns (3/4)^k of all sources' line rate.
 fn after_cuts(count: u32) -> Exact {
     (0..count).fold(int(3_100), |rate, _| rate * &ratio(3, 4))
 }
@@ -54,13 +54,13 @@ fn figures_9_and_10_pfc_is_a_saw() {
         Ok(Some(ratio(1_178, 15))),
         "29.45 MB at 78.533 µs"
     );
-    // Seen 4 µs later, when 3,000 kbit/µs have gone on.
+    // Seen 4 µs later, after another 4 µs at 3,000 kbit/µs.
     let first = ratio(1_178, 15) + &int(4);
     assert_eq!(rounded(&first), 82.533);
     let peak = prediction.peak_backlog().unwrap();
     assert_eq!(peak, (first.clone(), int(247_600)));
     assert_eq!(megabytes(&peak.1), 30.95, "just under 31 MB");
-    // 2.275 MB down to X_on and 4 µs: 186 µs of pause. Then 6.2 µs at 3,100 Gbit/s: a 31st part of the period.
+    // 2.275 MB down to X_on and 4 µs: 186 µs of pause. Then 6.2 µs at 3,100 Gbit/s: 1/31 of the period.
     let (period, paused) = (ratio(1_922, 10), int(186));
     assert_eq!(prediction.pauses.len(), 52);
     for (index, pause) in prediction.pauses.iter().enumerate() {
@@ -99,7 +99,8 @@ fn the_formula_for_the_end_of_a_pause_pauses_twice() {
         .take(4)
         .map(|pause| (rounded(&pause.from), pause.to.as_ref().map(rounded)))
         .collect();
-    // 62 µs each. After the first the backlog is still above X_off; after the second it is at it, and B > X_off is 4.133 µs away.
+    // 62 µs each. After the first the backlog is still above X_off; after the second it is at X_off, and B > X_off is 4.133
+    // µs away.
     let expected = [
         (82.533, Some(144.533)),
         (144.533, Some(206.533)),
@@ -127,7 +128,7 @@ fn figure_10_dcqcn_cuts_every_50_microseconds_and_pfc_comes_third() {
         8 * 31,
         "all sources at once"
     );
-    // By hand: the backlog after k cuts grows by 3,100·(3/4)^k − 100 a microsecond.
+    // By hand: after k cuts the backlog grows by 3,100·(3/4)^k − 100 per microsecond.
     let growth = |cuts: u32| after_cuts(cuts) - &int(100);
     let after_two = first.clone() * &growth(0) + (growth(1) + &growth(2)) * &int(50);
     let crossing = first + &int(100) + (int(235_600) - &after_two) / &growth(3);
@@ -153,7 +154,7 @@ fn figure_10_dcqcn_cuts_every_50_microseconds_and_pfc_comes_third() {
 fn figure_9_without_pfc_the_peak_is_above_50_megabytes() {
     let prediction = case(3_500, Configuration::DcqcnWithoutPfc, Increase::AsPrinted);
     let (time, peak) = prediction.peak_backlog().unwrap();
-    // After the 12th cut 98.2 Gbit/s come in: earlier than the simulation's 0.8 ms, whose sources cut less often.
+    // After the 12th cut 98.2 Gbit/s arrive, before the simulation's 0.8 ms, whose sources cut less often.
     assert_eq!(time, ratio(68, 15) + &int(550));
     assert_eq!(rounded(&time), 554.533);
     let first = ratio(68, 15) * &int(3_000);
@@ -162,8 +163,8 @@ fn figure_9_without_pfc_the_peak_is_above_50_megabytes() {
     });
     assert_eq!(peak, expected);
     assert!((megabytes(&peak) - 50.495).abs() < 5e-4);
-    // Traffic that came in when the backlog passed 37.45 MB waits for more than 3 ms − 4 µs: all
-    // sources time out at once, and the queued traffic is gone, for the origin shifts.
+    // Traffic that arrived when the backlog passed 37.45 MB waits more than 3 ms − 4 µs: all sources time out at once, and
+    // the queued traffic vanishes, since the origin shifts.
     assert_eq!(prediction.timeouts.len(), 31);
     assert!(prediction
         .timeouts
@@ -171,7 +172,7 @@ fn figure_9_without_pfc_the_peak_is_above_50_megabytes() {
         .all(|timeout| rounded(&timeout.time) == 3_191.057));
     let timeout = &prediction.timeouts[0].time;
     let before = prediction.backlog.finite_at(timeout).unwrap();
-    // By hand: Σ 3,100·(3/4)^k·50 for all k ≥ 1 is 465,000 kbit, and 100 have left each microsecond.
+    // By hand: Σ 3,100·(3/4)^k·50 for all k ≥ 1 is 465,000 kbit, and 100 have left per microsecond.
     let by_hand = 3_100.0 * 68.0 / 15.0 + 465_000.0 - 100.0 * timeout.to_f64();
     assert!((before.to_f64() - by_hand).abs() < 1.0);
     assert!((megabytes(&before) - 19.993).abs() < 5e-4);
@@ -228,12 +229,12 @@ fn the_whole_of_dcqcn_moves_the_second_rise_to_three_milliseconds() {
         let study = CaseStudy::new(6_000.0).with_model(SenderModel::Full(parameters));
         predict(study.scenario(Configuration::Dcqcn)).unwrap()
     };
-    // α = 1 at the start halves the rate at each notification: X_off is never reached.
+    // An initial α of 1 halves the rate at each notification, so X_off is never reached.
     let textbook = run(1.0, true);
     assert!(textbook.pauses.is_empty());
     let (time, peak) = textbook.peak_backlog().unwrap();
     assert!((time - 204.533).abs() < 1e-3 && (peak / 8e3 - 17.364).abs() < 1e-3);
-    // α = 1/2 gives the 0.75 of the paper's experiments and the same first pause.
+    // α = 1/2 reproduces the 0.75 of the paper's experiments and the same first pause.
     let half = run(0.5, true);
     assert!((half.pauses[0].from - 132.376).abs() < 1e-3);
     let at_link_rate = |prediction: &Prediction<f64>| {
@@ -246,7 +247,7 @@ fn the_whole_of_dcqcn_moves_the_second_rise_to_three_milliseconds() {
         (at_link_rate(&half).unwrap() - 3_989.533).abs() < 1e-3,
         "not at 7 ms"
     );
-    // Without clamping, fast recovery goes back to the target of long ago: the jump at 3 ms.
+    // Without clamping, fast recovery returns to an old target: the jump at 3 ms.
     let unclamped = run(0.5, false);
     assert!((at_link_rate(&unclamped).unwrap() - 3_109.533).abs() < 1e-3);
     let late = unclamped
@@ -258,7 +259,7 @@ fn the_whole_of_dcqcn_moves_the_second_rise_to_three_milliseconds() {
     assert!((spike / 8e3 - 16.994).abs() < 1e-3, "{spike}");
 }
 
-/// Instants of Figure 6's timeouts, in µs.
+/// Times of Figure 6's timeouts, in µs.
 const TIMEOUTS_US: [f64; 17] = [
     258.627, 716.208, 2466.838, 5808.186, 9150.11, 12492.495, 15835.248, 19178.297, 22521.582,
     25865.056, 29208.682, 32552.428, 35896.271, 39240.192, 42584.175, 45928.207, 49272.279,
@@ -282,7 +283,7 @@ fn figure_6_two_flows_become_equal() {
         let found = of_first_source(&prediction.timeouts);
         let times: Vec<f64> = found.iter().map(|timeout| rounded(&timeout.time)).collect();
         assert_eq!(times, expected);
-        // In a FIFO both wait equally long, so that both time out together and their difference shrinks by β each time.
+        // In a FIFO both wait equally long, so both time out together and their difference shrinks by β each time.
         let mut difference = int(30);
         for pair in prediction.timeouts.chunks(2) {
             difference = difference * &ratio(4, 5);
@@ -293,12 +294,12 @@ fn figure_6_two_flows_become_equal() {
             (difference.to_f64() - 0.675_540).abs() < 1e-6,
             "of 30 Gbit/s"
         );
-        // Each timeout comes at about 110 Gbit/s and leaves 88: shares around 50.
+        // Each timeout occurs at about 110 Gbit/s and leaves 88: shares around 50.
         for pair in prediction.timeouts.chunks(2).skip(3) {
             let sum = (pair[0].rate.clone() + &pair[1].rate).to_f64();
             assert!((87.0..90.0).contains(&sum), "{sum}");
         }
-        // The two together are one flow of twice the increase, by Algorithm 1 itself.
+        // Together they are one flow of twice the increase, by Algorithm 1 itself.
         let together = RateBased {
             initial_rate: int(150),
             increase: ratio(1, 5),
@@ -334,7 +335,7 @@ fn figures_3_and_4_vegas_keeps_the_backlog_small() {
         assert_eq!(packets(&event.window), int(20 << (index / 2)));
         assert!(event.slow_start);
     }
-    // Twice the 250 kB in flight are too many: an RTT of 39.2 µs at 220 µs, and back to 320·20/39.2 packets.
+    // Twice the 250 kB in flight is too much: an RTT of 39.2 µs at 220 µs, and back to 320·20/39.2 packets.
     let left = &run.events[10];
     assert_eq!(
         (left.time.clone(), left.rtt.clone()),
@@ -346,7 +347,7 @@ fn figures_3_and_4_vegas_keeps_the_backlog_small() {
     assert!(later
         .iter()
         .all(|event| event.window >= left.window && packets(&event.window) < int(189)));
-    // A window's worth of backlog in slow start; later each burst of 1.5 MB brings what the window has room for.
+    // A window's worth of backlog in slow start; later each burst of 1.5 MB contributes what fits into the window.
     let end = int(VEGAS_END_US);
     let backlog = run.admitted.minus_until(&run.departures, &end).unwrap();
     let kilobytes = |time: i64| backlog.after(&int(time)).finite().unwrap() / &int(8);

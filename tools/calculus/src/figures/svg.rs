@@ -1,4 +1,4 @@
-//! Curves as SVG.
+//! Draws curves as SVG.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use weir_svg::quantity::{short, Unit};
 use super::{Curves, Panel, Series};
 
 impl Curves {
-    /// One picture of all panels.
+    /// Writes one picture of all panels.
     pub fn write_svg(&self, mut out: impl Write) -> io::Result<()> {
         out.write_all(self.svg().as_bytes())
     }
@@ -42,7 +42,7 @@ fn drawn(panel: &Panel) -> chart::Panel {
         (*level, text)
     };
     let curve = |series: &Series| Curve {
-        // One line has its name above the panel.
+        // A single line has its name above the panel.
         name: match panel.series.len() {
             1 => String::new(),
             _ => series.name.clone(),
@@ -59,8 +59,7 @@ fn drawn(panel: &Panel) -> chart::Panel {
     }
 }
 
-/// Removes points between two others of the same height: a mean over 1 µs is constant most of the
-/// time.
+/// Removes points between two others of the same height, since a mean over 1 µs is mostly constant.
 fn simplified(series: &Series) -> Vec<(f64, f64)> {
     let points = &series.points;
     let needed = |index: &usize| {

@@ -1,4 +1,5 @@
-//! The computation from event to event against the algebra: two ways to the same functions, which share no code but the scalars.
+//! Compares the event-driven computation with the algebra: two independent computations of the same functions, which share
+//! only the scalars.
 
 use proptest::prelude::*;
 
@@ -18,7 +19,7 @@ fn int(value: i64) -> Exact {
     Exact::from(value)
 }
 
-/// Bursts and lines, for some time, and then a slope.
+/// Bursts and lines for some time, followed by a slope.
 fn arrivals() -> impl Strategy<Value = Function> {
     let part = (
         1i64..80,
@@ -134,7 +135,8 @@ proptest! {
         for index in 0..flows.len() {
             let (admitted, departures) = (&prediction.admitted[index], &prediction.departures[index]);
             let worst = prediction.worst_delay(index).unwrap();
-            // While something leaves: the first of it came when Â rose above what had left before, the last when Â got there.
+            // While traffic leaves: its first part arrived when Â rose above the earlier departures, its last when Â reached
+            // the present ones.
             let (rose, got) = (admitted.upper_pseudo_inverse().unwrap(), admitted.lower_pseudo_inverse().unwrap());
             let mut sampled = int(0);
             for element in departures.elements() {
@@ -145,20 +147,20 @@ proptest! {
                     sampled = sampled.greater(from.clone() - &first).greater(to.clone() - &last);
                 }
             }
-            // And what came at a corner of Â, if it has left.
+            // Traffic that arrived at a corner of Â, if it has left.
             let left = departures.lower_pseudo_inverse().unwrap();
             for element in admitted.elements() {
                 if let Some(time) = left.at(element.start()).finite() {
                     sampled = sampled.greater(time - element.from());
                 }
             }
-            // And what waits at the end.
+            // Traffic that waits at the end.
             let last = departures.finite_at(&end).unwrap();
             if last < admitted.finite_at(&end).unwrap() {
                 sampled = sampled.greater(end.clone() - &rose.at(&last).finite().unwrap());
             }
             prop_assert_eq!(&worst, &sampled);
-            // FIFO: nothing waits longer than the greatest backlog takes.
+            // FIFO: no traffic waits longer than the service time of the greatest backlog.
             let (_, backlog) = prediction.peak_backlog().unwrap();
             prop_assert!(worst <= backlog / &int(rate));
         }
@@ -212,7 +214,7 @@ proptest! {
         let mut from = int(0);
         for pause in &prediction.pauses {
             let expected = thresholds.next_pause(&prediction.backlog, &int(5), &from, &end).unwrap();
-            // One that begins at the very end is of either side.
+            // One that begins exactly at the end may be on either side.
             if expected.is_some() || pause.from != end {
                 prop_assert_eq!(expected, Some(pause.from.clone()));
             }
@@ -223,7 +225,7 @@ proptest! {
                 thresholds.next_resume(&prediction.backlog, &int(5), &pause.from, &end).unwrap().unwrap()
             };
             prop_assert_eq!(to, &expected);
-            // Nothing is admitted meanwhile.
+            // Nothing is admitted in the meantime.
             let (admitted, _) = total(&prediction, 200);
             prop_assert_eq!(admitted.at(&pause.from), admitted.at(to));
             from = to.clone();
@@ -270,7 +272,7 @@ proptest! {
     }
 }
 
-/// Mixed scenarios, in floating point with numbers that are not round.
+/// Mixed scenarios, in floating point with arbitrary numbers.
 fn anything() -> impl Strategy<Value = Scenario<f64>> {
     let flow = (arrivals(), 1i64..150, 0usize..3, any::<bool>());
     let flows = prop::collection::vec(flow, 1..6);

@@ -1,4 +1,4 @@
-//! Feedback that is on its way, in order of arrival.
+//! Feedback in flight, in order of arrival.
 
 use std::collections::VecDeque;
 
@@ -11,9 +11,9 @@ pub(super) enum Feedback {
     Above { group: usize, above: bool },
     /// The sources of a group pause.
     Pause { group: usize },
-    /// They go on.
+    /// The sources resume.
     Resume { group: usize },
-    /// The time of the formula for t_R is over.
+    /// The time of the formula for t_R has passed.
     FormulaEnd { group: usize },
     /// A source gets a congestion notification.
     Notification { source: usize },

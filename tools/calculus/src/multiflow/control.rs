@@ -5,31 +5,31 @@ use std::fmt::Debug;
 use crate::algebra::Scalar;
 use crate::control::rate_based::IncreaseTimer;
 
-/// A source's rate limit. The computation calls the methods at the events they name and reads the rate after each.
+/// A source's rate limit. The computation calls the methods at the named events, and reads the rate after each.
 pub trait RateControl<S>: Debug {
-    /// The rate in force.
+    /// Returns the present rate.
     fn rate(&self) -> &S;
 
-    /// When [`on_timer`](Self::on_timer) is to be called next.
+    /// Returns the next time for [`on_timer`](Self::on_timer).
     fn next_timer(&self) -> Option<S> {
         None
     }
 
-    /// At how much admitted traffic, in all, [`on_volume`](Self::on_volume) is to be called next.
+    /// Returns the total of admitted traffic at which to call [`on_volume`](Self::on_volume) next.
     fn next_volume(&self) -> Option<S> {
         None
     }
 
-    /// A timer is due.
+    /// Handles a due timer.
     fn on_timer(&mut self, _now: &S) {}
 
-    /// The volume is reached.
+    /// Handles the reached volume.
     fn on_volume(&mut self) {}
 
-    /// A congestion notification has arrived.
+    /// Handles a congestion notification.
     fn on_notification(&mut self, now: &S, admitted: &S);
 
-    /// A timeout; the source goes on from `admitted`.
+    /// Handles a timeout; the source resumes from `admitted`.
     fn on_timeout(&mut self, now: &S, admitted: &S);
 }
 
@@ -47,17 +47,17 @@ impl<S: Scalar> RateControl<S> for FixedRate<S> {
     fn on_timeout(&mut self, _now: &S, _admitted: &S) {}
 }
 
-/// A rate that changes at given times, whatever happens. With arrivals that always leave something to send it is the limit of an
-/// application that offers so much at each time and nothing later of what it could not send.
+/// A rate that changes at given times, regardless of feedback. With arrivals that always leave a backlog, it is the limit of
+/// an application that offers a given amount at each time and never makes up for traffic that it could not send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScheduledRate<S> {
     rate: S,
-    /// Changes to come, the next one last.
+    /// Remaining changes, the next one last.
     ahead: Vec<(S, S)>,
 }
 
 impl<S: Scalar> ScheduledRate<S> {
-    /// Zero until the first of `changes`, each of which is a time and the rate from then on, in order of time.
+    /// Starts at zero. Each of `changes` is a time and the rate from then on, in order of time.
     pub fn new(mut changes: Vec<(S, S)>) -> Self {
         changes.reverse();
         Self {
@@ -100,8 +100,8 @@ pub struct Aimd<S> {
 }
 
 impl<S: Scalar> Aimd<S> {
-    /// From `initial_rate` on: `increase` (α) more after each `interval` (Δτ_ai) without congestion, times `decrease` (β) at a
-    /// notification or a timeout.
+    /// Starts at `initial_rate`; adds `increase` (α) after each `interval` (Δτ_ai) without congestion, and multiplies by
+    /// `decrease` (β) at a notification or a timeout.
     pub fn new(initial_rate: S, increase: S, decrease: S, interval: S) -> Self {
         Self {
             rate: initial_rate,
@@ -114,7 +114,7 @@ impl<S: Scalar> Aimd<S> {
         }
     }
 
-    /// Never above this rate: that of the source's own link.
+    /// Limits the rate to that of the source's link.
     pub fn limited_to(self, limit: S) -> Self {
         Self {
             limit: Some(limit),
@@ -122,7 +122,7 @@ impl<S: Scalar> Aimd<S> {
         }
     }
 
-    /// With the other reading of line 6 of Algorithm 1.
+    /// Sets the interpretation of line 6 of Algorithm 1.
     pub fn with_timer(self, timer: IncreaseTimer) -> Self {
         Self { timer, ..self }
     }

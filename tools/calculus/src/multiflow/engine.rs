@@ -1,4 +1,4 @@
-//! The computation from event to event. Between two events every function is linear.
+//! The event-driven computation. Between two events every function is linear.
 
 use super::clock::{Clock, Feedback};
 use super::monitor::{expected_marks, rounded_down, Backlog, Level};
@@ -16,7 +16,7 @@ mod source;
 use setup::{check, groups, unwatched, Group};
 use source::SourceState;
 
-/// More steps at one instant than this are a computation that rounding keeps there.
+/// Maximum number of steps at one instant; more mean that rounding stalls the computation.
 const STEPS_AT_AN_INSTANT_MAX: usize = 10_000;
 
 pub(super) struct Engine<S> {
@@ -38,7 +38,7 @@ pub(super) struct Engine<S> {
     pauses: Vec<Pause<S>>,
     notifications: Vec<Signal<S>>,
     timeouts: Vec<Signal<S>>,
-    /// Scratch: rates into and out of the server.
+    /// Scratch buffer: rates into and out of the server.
     slopes: Vec<S>,
     served: Vec<S>,
 }
@@ -118,8 +118,8 @@ impl<S: Scalar> Engine<S> {
         }
     }
 
-    /// Processes all that is due now: traffic, feedback, then timers. (Congestion comes before an
-    /// increase that is due at the same time.)
+    /// Processes everything that is due now: traffic, feedback, then timers. (Congestion precedes an increase that is due at
+    /// the same time.)
     fn deliver(&mut self) {
         for source in &mut self.sources {
             source.take_arrivals(&self.now);
@@ -176,7 +176,7 @@ impl<S: Scalar> Engine<S> {
         }
     }
 
-    /// Computes the rates from now on, and their crossings of thresholds.
+    /// Computes the new rates, and when they cross thresholds.
     fn settle(&mut self) {
         for (index, source) in self.sources.iter_mut().enumerate() {
             let paused = self.groups[self.group_of[index]].paused;
@@ -258,7 +258,7 @@ impl<S: Scalar> Engine<S> {
             if expected {
                 source.marks = S::zero();
             }
-            // B = K_max for this instant, if no longer.
+            // B = K_max at this instant, if only briefly.
             let once = expected || (touching && counts);
             let mut again = source.marked || once;
             while again {
@@ -267,14 +267,14 @@ impl<S: Scalar> Engine<S> {
                     self.clock
                         .schedule(arrives, Feedback::Notification { source: index });
                 }
-                // While everything is marked, the packet after this one is marked as well.
+                // While everything is marked, the next packet is marked as well.
                 let due = source.gap.as_ref().and_then(NotificationGap::due);
                 again = source.marked && due.is_some_and(|due| *due <= self.now);
             }
         }
     }
 
-    /// Returns how long nothing changes, and the sources with a timeout then.
+    /// Returns the time until the next change, and the sources that time out then.
     fn next_step(&mut self) -> (S, Vec<usize>) {
         let mut least = self.end.clone() - &self.now;
         let mut consider = |duration: Option<S>| {
@@ -345,7 +345,7 @@ impl<S: Scalar> Engine<S> {
             if !whole(limit) {
                 continue;
             }
-            // Many sources are alike: is this one any earlier than the first so far?
+            // Many sources are alike: skip this one unless it is earlier than the first so far.
             if first.is_some() && !whole(&(limit.clone() - quantum)) {
                 continue;
             }
@@ -378,7 +378,7 @@ impl<S: Scalar> Engine<S> {
         self.now = self.now.clone() + duration;
     }
 
-    /// Sets the departures of an empty queue to its arrivals, against rounding.
+    /// Sets the departures of an empty queue to its arrivals, to remove rounding errors.
     fn snap_idle(&mut self) {
         let mut idle = vec![false; self.sources.len()];
         for index in self.server.idle_members() {
@@ -430,7 +430,7 @@ impl<S: Scalar> Engine<S> {
         source.time_out(&self.now, &self.rate_feedback_delay);
         self.timeouts.push(source.signal(&self.now, index));
         self.server.remove(index);
-        // Thresholds are compared again when the rates are known.
+        // Thresholds are compared again once the rates are known.
         group.backlog.value = (group.backlog.value.clone() - &queued).greater(S::zero());
         group
             .trace

@@ -1,12 +1,12 @@
 //! Departures of flows under fair queuing, in its fluid form: generalised processor sharing (Parekh and Gallager 1993).
 //!
-//! At every instant the server's rate is shared among the flows with backlog by their weights; flows that need less than their
-//! share leave the rest to the others.
+//! At every instant the server's rate is shared among the flows with backlog by their weights; flows that need less than
+//! their share leave the remainder to the others.
 
 use crate::algebra::Scalar;
 
-/// The rate at which each flow is served, if flows with backlog want all they can get and others no more than they bring. O(n²) at
-/// worst, for flows that drop out of the sharing one by one.
+/// Returns the rate at which each flow is served, if flows with backlog take all they can get and others at most their
+/// arrival rate. O(n²) at worst, for flows that drop out of the sharing one by one.
 pub fn service_rates<S: Scalar>(
     rate: &S,
     weights: &[S],

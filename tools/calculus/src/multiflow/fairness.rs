@@ -22,14 +22,14 @@ pub struct AimdFairness<S> {
     pub feedback_delay: S,
     /// C.
     pub rate: S,
-    /// The reading of line 6 of Algorithm 1.
+    /// Interpretation of line 6 of Algorithm 1.
     pub timer: IncreaseTimer,
-    /// The end.
+    /// End of the run.
     pub end: S,
 }
 
 impl<S: Scalar> AimdFairness<S> {
-    /// The paper's parameters, up to `end` µs.
+    /// Creates the example with the paper's parameters, up to `end` µs.
     pub fn new(end: S) -> Self {
         Self {
             initial_rates: vec![S::integer(60), S::integer(90)],
@@ -44,7 +44,7 @@ impl<S: Scalar> AimdFairness<S> {
         }
     }
 
-    /// The scenario: sources that always have something to send.
+    /// Returns the scenario; its sources always have traffic to send.
     pub fn scenario(&self) -> Scenario<S> {
         let source = |(port, rate): (usize, &S)| Source {
             // More than it can send by the end.

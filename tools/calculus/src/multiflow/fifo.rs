@@ -1,4 +1,4 @@
-//! Demultiplexing the departures of a FIFO path server (IV-A): Lemmas 1 and 2 and Theorem 1.
+//! Separating the departures of a FIFO path server by flow (IV-A): Lemmas 1 and 2 and Theorem 1.
 
 use crate::algebra::{Curve, CurveError, Scalar};
 
@@ -20,7 +20,8 @@ pub fn aggregate<S: Scalar>(flows: &[Curve<S>], horizon: &S) -> Result<Curve<S>,
     Ok(sum)
 }
 
-/// Bounds of the departures of flow `index` on [0, horizon], where the aggregate leaves as `departures` in order of arrival.
+/// Returns bounds of the departures of flow `index` on [0, horizon], if the aggregate departs as `departures` in order of
+/// arrival.
 ///
 /// No flow's function may decrease. O(elements of the aggregate).
 pub fn departures_of<S: Scalar>(
@@ -31,8 +32,8 @@ pub fn departures_of<S: Scalar>(
 ) -> Result<Bounds<S>, CurveError> {
     let departures = departures.until(horizon)?;
     let flow = admitted[index].until(horizon)?;
-    // Â↑ ends where Â does: what has left by the horizon came by then. Beyond it Â is continued by its last value, so that
-    // everything being served reads as the horizon and not as +∞.
+    // Â↑ ends with Â: everything that left by the horizon arrived by then. Beyond it Â is continued by its last value, so
+    // that completed service reads as the horizon and not as +∞.
     let inverse = aggregate(admitted, horizon)?.upper_pseudo_inverse()?;
     let inverse = inverse.min(&Curve::constant(horizon.clone()))?;
     let entered = inverse
@@ -51,7 +52,7 @@ pub fn departures_of<S: Scalar>(
     })
 }
 
-/// Definition 1 over all pairs of the given times: whether Â_i(t') < D_i(t) implies Â_j(t') ≤ D_j(t).
+/// Checks Definition 1 for all pairs of the given times: Â_i(t') < D_i(t) must imply Â_j(t') ≤ D_j(t).
 pub fn has_fifo_property<S: Scalar>(
     admitted: &[Curve<S>],
     departures: &[Curve<S>],
@@ -117,14 +118,14 @@ mod tests {
             for t in &times {
                 let [x, y] = [0, 1].map(|index| apart[index].finite_at(t).unwrap());
                 prop_assert_eq!(x + &y, departures.finite_at(t).unwrap(), "all of it, at {}", t);
-                // By definition: the time s by which as much had come as has left by t.
+                // By definition: the time s by which the departures at t had arrived.
                 let left = departures.finite_at(t).unwrap();
                 let came = times.iter().rev().find(|s| sum.finite_at(s).unwrap() <= left).unwrap();
                 for index in 0..2 {
                     prop_assert!(apart[index].finite_at(t).unwrap() >= flows[index].finite_at(came).unwrap());
                     prop_assert_eq!(parts[index].upper.at(t), parts[index].lower.at(t));
                 }
-                // Lemma 2: where the aggregates agree, each flow does.
+                // Lemma 2: if the aggregates agree, so does each flow.
                 if sum.finite_at(came).unwrap() == left {
                     for index in 0..2 {
                         prop_assert_eq!(apart[index].at(t), flows[index].at(came));

@@ -1,9 +1,9 @@
-//! Several flows at one path server (section IV): how their departures come apart again, and a causal computation of whole
-//! networks of sources with feedback.
+//! Several flows at one path server (section IV): separating their departures, and a causal computation of networks of
+//! sources with feedback.
 //!
-//! A timeout shifts the origin of its own flow only: what that flow has in the queue is gone, what others have stays where it is.
-//! (The paper does not say what happens to the others. In a FIFO flows that send all the time wait equally long and time out
-//! together, so that its examples do not depend on it.)
+//! A timeout shifts the origin of its own flow only: that flow's queued traffic vanishes, and that of others stays. (The
+//! paper does not specify this. In a FIFO, flows that always send wait equally long and time out together, so its examples
+//! do not depend on it.)
 
 #[cfg(test)]
 mod agreement;

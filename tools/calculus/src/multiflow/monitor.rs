@@ -1,4 +1,4 @@
-//! Backlogs that are watched for thresholds, and the marking of packets.
+//! Backlogs watched for thresholds, and the marking of packets.
 
 use crate::algebra::Scalar;
 use crate::congestion::ecn::Red;
@@ -31,7 +31,7 @@ impl<S: Scalar> Level<S> {
         }
     }
 
-    /// Returns whether the side has changed.
+    /// Updates the side; returns true if it has changed.
     pub fn settle(&mut self, value: &S, slope: &S) -> bool {
         let above = if *value == self.level {
             slope.is_positive() || (!self.strict && slope.is_zero())
@@ -41,7 +41,7 @@ impl<S: Scalar> Level<S> {
         std::mem::replace(&mut self.above, above) != above
     }
 
-    /// Returns true if a backlog is just at the threshold.
+    /// Returns true if a backlog is exactly at the threshold.
     pub fn is_at(&self, value: &S) -> bool {
         *value == self.level
     }
@@ -80,7 +80,7 @@ impl<S: Scalar> Backlog<S> {
         }
     }
 
-    /// Rounding must not keep a backlog from the threshold it has reached.
+    /// Rounding must not keep a backlog from a threshold that it has reached.
     pub fn advance(&mut self, duration: &S) {
         let levels = [&self.lower, &self.upper];
         let reached = levels.into_iter().find(|level| {
@@ -93,7 +93,7 @@ impl<S: Scalar> Backlog<S> {
     }
 }
 
-/// ∫ p(B(s))/packet dÂ(s) over a duration in which B is between K_min and K_max: expected marks of a source.
+/// ∫ p(B(s))/packet dÂ(s) over a duration in which B is between K_min and K_max: a source's expected number of marks.
 pub(super) fn expected_marks<S: Scalar>(
     red: &Red<S>,
     packet: &S,
@@ -106,8 +106,7 @@ pub(super) fn expected_marks<S: Scalar>(
     red.slope() * &mean * duration * rate / packet
 }
 
-/// Expected marks are rounded down to this part of a packet, so that exact numbers do not grow
-/// without end.
+/// Expected marks are rounded down to this fraction of a packet, so that exact numbers do not grow without bound.
 const MARKS_RESOLUTION: i64 = 1 << 32;
 
 pub(super) fn rounded_down<S: Scalar>(marks: &S) -> S {

@@ -6,45 +6,45 @@ use super::engine::Engine;
 use super::scenario::Scenario;
 use crate::algebra::{Curve, CurveError, Element, Extended, Scalar};
 
-/// A prediction of more steps than this is refused.
+/// Maximum number of steps of a prediction.
 pub const STEPS_MAX: usize = 20_000_000;
 
-/// Why there is no prediction.
+/// Reason for which there is no prediction.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PredictionError {
-    /// The algebra cannot.
+    /// Error of the algebra.
     #[error(transparent)]
     Curve(#[from] CurveError),
-    /// A parameter that makes no sense.
+    /// A parameter is invalid.
     #[error("{0}")]
     Parameter(&'static str),
-    /// [`STEPS_MAX`] is reached.
+    /// [`STEPS_MAX`] was reached.
     #[error("more than {STEPS_MAX} steps")]
     TooManySteps,
-    /// Rounding keeps the computation at one instant. Exact scalars cannot.
+    /// Rounding stalls the computation at one instant. Impossible with exact scalars.
     #[error("no progress at t = {0} µs")]
     Stalled(String),
 }
 
-/// Sources of a group (one ingress port, or all) are paused.
+/// A pause of a group of sources (one ingress port, or all).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pause<S> {
     /// The port, or 0 if all are paused together.
     pub group: usize,
-    /// When the sources' pause begins.
+    /// Beginning of the sources' pause.
     pub from: S,
-    /// When it ends; `None` if not before the end of the prediction.
+    /// End of the pause; `None` if after the end of the prediction.
     pub to: Option<S>,
 }
 
 /// A congestion notification or a timeout at a source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal<S> {
-    /// When the source has it.
+    /// Time at which the source receives it.
     pub time: S,
-    /// Its index.
+    /// Index of the source.
     pub source: usize,
-    /// Its rate from then on.
+    /// Rate of the source afterwards.
     pub rate: S,
 }
 
@@ -57,9 +57,9 @@ pub struct Prediction<S> {
     pub departures: Vec<Curve<S>>,
     /// B of the path server, in kbit.
     pub backlog: Curve<S>,
-    /// B of each PFC group: of each ingress port in order, or of all.
+    /// B of each PFC group: of each ingress port in order, or in total.
     pub group_backlogs: Vec<Curve<S>>,
-    /// Rate limits of each source, each with the time from which it holds.
+    /// Rate limits of each source, each with its start time.
     pub rates: Vec<Vec<(S, S)>>,
     /// Pauses in order of time.
     pub pauses: Vec<Pause<S>>,
@@ -67,22 +67,22 @@ pub struct Prediction<S> {
     pub notifications: Vec<Signal<S>>,
     /// Timeouts in order of time.
     pub timeouts: Vec<Signal<S>>,
-    /// Steps it took.
+    /// Number of steps.
     pub steps: usize,
-    /// The end.
+    /// End of the prediction.
     pub end: S,
 }
 
-/// Predicts what happens in a scenario: a causal computation from event to event, exact for exact scalars.
+/// Predicts a scenario by a causal, event-driven computation, exact for exact scalars.
 ///
-/// Each step costs O(sources); there is one for each change of a rate, of a proportion at the head of a queue, of the side of a
-/// threshold, and for each feedback.
+/// Each step costs O(sources). There is one step for each change of a rate, of a proportion at the head of a queue, of the
+/// side of a threshold, and for each feedback.
 pub fn predict<S: Scalar>(scenario: Scenario<S>) -> Result<Prediction<S>, PredictionError> {
     Engine::new(scenario)?.run()
 }
 
 impl<S: Scalar> Prediction<S> {
-    /// The greatest backlog and the first time it is reached, as (time, value).
+    /// Returns the greatest backlog and the first time at which it is reached, as (time, value).
     pub fn peak_backlog(&self) -> Result<(S, S), CurveError> {
         match self.backlog.supremum_until(&self.end)? {
             Extended::Finite(peak) => Ok(peak),
@@ -90,12 +90,12 @@ impl<S: Scalar> Prediction<S> {
         }
     }
 
-    /// The longest that traffic of a source has waited for its turn, in order of arrival, up to its departure or the end. Fails if the
-    /// source had a timeout, for then its functions decrease.
+    /// Returns the longest time that traffic of a source waited, in order of arrival, until its departure or the end. Fails
+    /// if the source had a timeout, since its functions then decrease.
     pub fn worst_delay(&self, source: usize) -> Result<S, CurveError> {
         let departures = self.departures[source].held(&self.end)?;
         let inverse = self.admitted[source].upper_pseudo_inverse()?;
-        // D_i(t) is what had come by Â_i↑(D_i(t)); where nothing waits that is t or later.
+        // The departures D_i(t) had arrived by Â_i↑(D_i(t)), which is t or later if nothing waits.
         let entered = inverse
             .min(&Curve::constant(self.end.clone()))?
             .composed_with(&departures)?;
@@ -116,7 +116,7 @@ impl<S: Scalar> Prediction<S> {
         })
     }
 
-    /// The rate of all sources together at the time (as of just after it), in Gbit/s.
+    /// Returns the total rate of all sources just after `time`, in Gbit/s.
     pub fn admitted_rate_after(&self, time: &S) -> S {
         let slopes = self.admitted.iter().filter_map(|curve| {
             let mut segments = curve.elements().iter().rev();
@@ -128,8 +128,8 @@ impl<S: Scalar> Prediction<S> {
         slopes.fold(S::zero(), |sum, slope| sum + &slope)
     }
 
-    /// The rate of all sources together, averaged over consecutive bins: (middle of the bin, Gbit/s). Steps back at timeouts do not
-    /// count: it is the rate at which traffic is sent.
+    /// Returns the total sending rate of all sources, averaged over consecutive bins: (middle of the bin, Gbit/s). Steps
+    /// back at timeouts do not count.
     pub fn average_rates(&self, bin: f64) -> Vec<(f64, f64)> {
         let count = (self.end.to_f64() / bin).round() as usize;
         let mut sent = vec![0.0; count];

@@ -1,12 +1,12 @@
 //! Departures of flows under strict priority.
 //!
-//! In fluid form the flows of the highest k classes together see the whole server, whatever comes below them: their aggregate's
-//! departures are (Σ Â) ⊗ S, and a class gets the difference of two such aggregates.
+//! In fluid form the flows of the highest k classes together see the whole server, independently of lower classes: their
+//! aggregate's departures are (Σ Â) ⊗ S, and a class gets the difference of two such aggregates.
 
 use crate::algebra::{Curve, CurveError, Scalar};
 
-/// Departures of each class on [0, horizon]; class 0 goes first. Preemptive, as a fluid is: packets add up to one packet of a lower
-/// class.
+/// Returns the departures of each class on [0, horizon]; class 0 has the highest priority. Preemptive, like a fluid; real
+/// packets wait for up to one packet of a lower class.
 pub fn departures<S: Scalar>(
     admitted: &[Curve<S>],
     service: &Curve<S>,

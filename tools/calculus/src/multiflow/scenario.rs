@@ -1,4 +1,4 @@
-//! Sources, a path server and its thresholds: what a prediction is made from.
+//! Sources, a path server and its thresholds: the input of a prediction.
 
 use super::control::RateControl;
 use crate::algebra::{Curve, Scalar};
@@ -12,31 +12,31 @@ pub struct Source<S> {
     pub arrivals: Curve<S>,
     /// Its rate limit.
     pub control: Box<dyn RateControl<S>>,
-    /// The ingress port, for PFC of each port and for fair queuing between ports.
+    /// Ingress port, for PFC per port and for fair queuing between ports.
     pub port: usize,
-    /// The class, for strict priority; 0 goes first.
+    /// Class, for strict priority; 0 is the highest.
     pub class: usize,
 }
 
-/// Choice of the path server.
+/// Scheduling of the path server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// In order of arrival (IV-A). Of traffic that comes at the same time each source's part is in proportion.
+    /// In order of arrival (IV-A). Simultaneous arrivals are served in proportion to each source's part.
     #[default]
     Fifo,
-    /// Ingress ports take turns, FIFO within a port. A Weir egress does so.
+    /// Ingress ports in turn, FIFO within a port, as at a Weir egress.
     FairPorts,
-    /// The lowest class first, FIFO within a class.
+    /// Lowest class number first, FIFO within a class.
     Priority,
 }
 
 /// Scope of a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PauseScope {
-    /// X_off is for the backlog of all ports together and pauses all, as in the paper's path server.
+    /// X_off applies to the total backlog of all ports and pauses all, as in the paper's path server.
     #[default]
     AllPorts,
-    /// X_off is for the backlog of each ingress port and pauses its sources, as in switches.
+    /// X_off applies to the backlog of each ingress port and pauses its sources, as in switches.
     EachPort,
 }
 
@@ -45,21 +45,22 @@ pub enum PauseScope {
 pub struct Pfc<S> {
     /// X_off and X_on.
     pub thresholds: Thresholds<S>,
-    /// The end of a pause.
+    /// Interpretation of a pause's end.
     pub resume: Resume,
     /// Scope of the comparison and the pause.
     pub scope: PauseScope,
-    /// From the crossing of a threshold to its effect at the server, in µs: ΔR of the paper; round trip and reaction time of a link.
+    /// Delay from the crossing of a threshold to its effect at the server, in µs: ΔR of the paper; round trip and reaction
+    /// time of a link.
     pub delay: S,
 }
 
-/// When traffic counts as marked while B ≥ K_max.
+/// Condition for marking traffic while B ≥ K_max.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marking {
-    /// Always, as III-B says it, also for sources that send nothing at the time.
+    /// Always, as in III-B, even for sources that are not sending.
     #[default]
     ByBacklog,
-    /// For sources that are sending, since only a packet can be marked.
+    /// For sending sources only, since only a packet can be marked.
     ByArrivals,
 }
 
@@ -69,14 +70,14 @@ pub enum Between<S> {
     /// Nothing is marked.
     #[default]
     Nothing,
-    /// In expectation: a source is marked each time the marking probability, summed up over the packets that it sent, has grown by one.
+    /// In expectation: a source is marked each time the marking probability, summed over its packets, has grown by one.
     ///
     /// With a linear backlog the sum is a quadratic of time, whose root is irrational: the instant is rounded up to a multiple
     /// of `quantum`. It is the only instant of a prediction that is rounded.
     Expected {
         /// Packet length in kbit.
         packet: S,
-        /// In µs.
+        /// Rounding step in µs.
         quantum: S,
     },
 }
@@ -86,11 +87,11 @@ pub enum Between<S> {
 pub struct Ecn<S> {
     /// Thresholds for the server's backlog.
     pub red: Red<S>,
-    /// Δτ_ecn: the least time between notifications to a source.
+    /// Δτ_ecn: the minimum time between notifications to a source.
     pub gap: S,
     /// Marking from K_max on.
     pub marking: Marking,
-    /// And below it.
+    /// Marking below K_max.
     pub between: Between<S>,
 }
 
@@ -103,7 +104,7 @@ pub struct Scenario<S> {
     pub feedback_delay: S,
     /// The sources.
     pub sources: Vec<Source<S>>,
-    /// Choice of the server.
+    /// Scheduling of the server.
     pub discipline: Discipline,
     /// PFC, if on.
     pub pfc: Option<Pfc<S>>,
@@ -116,7 +117,7 @@ pub struct Scenario<S> {
 }
 
 impl<S: Scalar> Scenario<S> {
-    /// A scenario without PFC, ECN and timeouts.
+    /// Creates a scenario without PFC, ECN and timeouts.
     pub fn new(rate: S, feedback_delay: S, sources: Vec<Source<S>>, end: S) -> Self {
         Self {
             rate,

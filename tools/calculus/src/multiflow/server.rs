@@ -1,5 +1,5 @@
-//! A path server of constant rate: FIFO queues that share its rate by a discipline. A queue remembers in which proportions the
-//! sources' traffic came, which is Theorem 1 for continuous arrivals: D_i = Â_i(Â↑(D)).
+//! A path server of constant rate: FIFO queues that share its rate by a discipline. A queue records the proportions of the
+//! sources' traffic, which is Theorem 1 for continuous arrivals: D_i = Â_i(Â↑(D)).
 
 use std::collections::VecDeque;
 
@@ -7,9 +7,9 @@ use super::fair;
 use super::scenario::Discipline;
 use crate::algebra::Scalar;
 
-/// Traffic that came with constant proportions.
+/// Traffic that arrived with constant proportions.
 struct Slab<S> {
-    /// Each member's part; their sum is 1.
+    /// Share of each member; they sum to 1.
     shares: Vec<S>,
     amount: S,
 }
@@ -17,7 +17,7 @@ struct Slab<S> {
 struct Queue<S> {
     members: Vec<usize>,
     slabs: VecDeque<Slab<S>>,
-    /// Proportions of the present arrivals; `None` without any.
+    /// Proportions of present arrivals; `None` without any.
     arriving: Option<Vec<S>>,
     rate_in: S,
     rate_out: S,
@@ -53,7 +53,7 @@ impl<S: Scalar> Queue<S> {
         for (index, member) in self.members.iter().enumerate() {
             out[*member] = match shares {
                 Some(shares) => shares[index].clone() * &self.rate_out,
-                // Nothing waits: what comes leaves.
+                // Nothing waits, so arrivals depart at once.
                 None => slopes[*member].clone(),
             };
         }
@@ -129,7 +129,7 @@ pub(super) struct Server<S> {
 }
 
 impl<S: Scalar> Server<S> {
-    /// `ports` and `classes` of all sources, by index.
+    /// Creates a server; `ports` and `classes` are those of all sources, by index.
     pub fn new(rate: S, discipline: Discipline, ports: &[usize], classes: &[usize]) -> Self {
         let key = |index: usize| match discipline {
             Discipline::Fifo => 0,
@@ -159,7 +159,7 @@ impl<S: Scalar> Server<S> {
         }
     }
 
-    /// From now on the sources send at these rates. Writes the rates at which they are served.
+    /// Sets the sources' sending rates. Writes the rates at which they are served.
     pub fn set_arrivals(&mut self, slopes: &[S], served: &mut [S]) {
         for queue in &mut self.queues {
             queue.set_arrivals(slopes);
@@ -203,7 +203,7 @@ impl<S: Scalar> Server<S> {
         }
     }
 
-    /// The least time until a queue's head changes.
+    /// Returns the time until a queue's head changes first.
     pub fn next_change(&self) -> Option<S> {
         let changes = self.queues.iter().filter_map(Queue::next_change);
         changes.reduce(S::lesser)
@@ -223,7 +223,7 @@ impl<S: Scalar> Server<S> {
         }
     }
 
-    /// Sources whose queue is empty.
+    /// Returns the sources whose queue is empty.
     pub fn idle_members(&self) -> impl Iterator<Item = usize> + '_ {
         self.queues
             .iter()

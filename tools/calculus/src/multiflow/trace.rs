@@ -10,13 +10,13 @@ struct Corner<S> {
     slope: S,
 }
 
-/// Corners in order of time; the last line goes on until the next one.
+/// Corners in order of time; the last line continues until the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Trace<S> {
     corners: Vec<Corner<S>>,
 }
 
-/// A place in a trace that only moves to the right.
+/// A position in a trace that only moves to the right.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place(usize);
 
@@ -32,7 +32,7 @@ impl<S: Scalar> Trace<S> {
         }
     }
 
-    /// From `at` on another slope, at the same value.
+    /// Changes the slope at `at`, without a jump.
     pub fn turn(&mut self, at: &S, value: &S, slope: &S) {
         if self.last().slope == *slope {
             return;
@@ -40,7 +40,7 @@ impl<S: Scalar> Trace<S> {
         self.jump(at, value, slope);
     }
 
-    /// From `at` on another value or slope.
+    /// Changes the value or the slope at `at`.
     pub fn jump(&mut self, at: &S, value: &S, slope: &S) {
         let corner = Corner {
             at: at.clone(),
@@ -59,13 +59,13 @@ impl<S: Scalar> Trace<S> {
         &self.corners[self.corners.len() - 1]
     }
 
-    /// The place of the last corner.
+    /// Returns the position of the last corner.
     pub fn end(&self) -> Place {
         Place(self.corners.len() - 1)
     }
 
-    /// The function delayed by `delay`, just after `time`: value, slope, and when the next corner comes, which is after `time`
-    /// whatever the rounding. `place` moves up to it.
+    /// Returns the function delayed by `delay`, just after `time`: value, slope, and the time of the next corner, which is
+    /// after `time` despite rounding. Advances `place` to it.
     pub fn delayed_line(&self, place: &mut Place, time: &S, delay: &S) -> (S, &S, Option<S>) {
         let mut next = None;
         while let Some(corner) = self.corners.get(place.0 + 1) {
@@ -82,7 +82,7 @@ impl<S: Scalar> Trace<S> {
         (value, &corner.slope, next)
     }
 
-    /// The value at `time` (limit from the left), for times near the end.
+    /// Returns the value at `time` (limit from the left), for times near the end.
     pub fn value_before(&self, time: &S) -> S {
         let corner = self
             .corners
@@ -93,7 +93,7 @@ impl<S: Scalar> Trace<S> {
         corner.start.clone() + corner.slope.clone() * &(time.clone() - &corner.at)
     }
 
-    /// As a left-continuous curve on [0, end], 0 at 0.
+    /// Converts it into a left-continuous curve on [0, end], 0 at 0.
     pub fn into_curve(self, end: &S) -> Result<Curve<S>, CurveError> {
         let mut elements = Vec::with_capacity(2 * self.corners.len() + 1);
         let mut value = S::zero();

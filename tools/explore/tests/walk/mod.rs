@@ -14,7 +14,7 @@ pub struct Walker {
 }
 
 impl Walker {
-    /// All that can be done to switch `node`.
+    /// Returns all inputs of switch `node`.
     pub fn new(plan: &Plan, node: usize) -> Self {
         let mut frames = Frames::default();
         let quanta = match &plan.mode {

@@ -19,7 +19,7 @@ use crate::error::Error;
 pub use obey::{AttachArguments, ObeyArguments, PlugArguments};
 pub use push_back::PushBackArguments;
 
-/// What the manual pages say beside the command line.
+/// Text of the manual pages besides the command line.
 pub const MANUAL: Manual = Manual {
     section: "1",
     files: &[],
@@ -57,12 +57,12 @@ pub struct Cli {
     /// Print JSON instead of tables.
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// Command to run.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make a device obey pauses, or change the settings of an attached one.
@@ -91,7 +91,7 @@ Examples:
   weir-host plug eth1 --obey 3 --udp 4791=3
   weir-host plug eth1 --rate 10Gbit --drain 30s")]
     Plug(PlugArguments),
-    /// Pause the switch while UDP sockets are nearly full, while it runs.
+    /// Pause the switch while UDP sockets are nearly full; runs until stopped.
     PushBack(PushBackArguments),
     /// Restore a device: drain its queue, then remove everything.
     #[command(after_help = "\
@@ -104,7 +104,7 @@ Examples:
     Detach {
         /// The network device.
         device: String,
-        /// How to drain.
+        /// Settings of the drain.
         #[command(flatten)]
         drain: DrainArguments,
     },
@@ -138,15 +138,15 @@ For node_exporter's textfile collector, from a timer:
     },
     /// Measure how much a neighbour still sends after XOFF.
     Measure(MeasureArguments),
-    /// What the command writes about itself.
+    /// Commands that print generated files.
     #[command(flatten)]
     Generated(Generated),
 }
 
-/// How to drain.
+/// Settings of the drain.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DrainArguments {
-    /// How long the queue may take to drain while it is paused.
+    /// Time limit for draining the queue while it is paused.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_span)]
     drain: Duration,
     /// Drop the frames left after that time, instead of staying attached.
@@ -155,7 +155,7 @@ pub struct DrainArguments {
 }
 
 impl DrainArguments {
-    /// As the library takes it.
+    /// Converts the options to the library's settings.
     pub fn drain(self) -> Drain {
         Drain {
             limit: self.drain,
@@ -164,7 +164,7 @@ impl DrainArguments {
     }
 }
 
-/// How to measure.
+/// Settings of a measurement.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Run it at both ends of a link: the host sends, and the future switch pauses it,
@@ -218,11 +218,11 @@ fn parse_span(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(span.as_nanos()))
 }
 
-/// The rate of the command line, or what the device says.
+/// Returns the rate from the command line, or the device's.
 ///
 /// # Errors
 ///
-/// When neither says it.
+/// When both are unknown.
 pub fn rate(given: Option<BitRate>, device: &Device) -> Result<BitRate, Error> {
     given
         .or_else(|| device.rate())

@@ -15,7 +15,7 @@ use crate::settings::{PortRule, Settings, Source, DSCPS, PORTS_MAX, PRIORITIES};
 
 const PRIORITY_MAX: u16 = PRIORITIES as u16 - 1;
 
-/// Which pauses are obeyed, and for which frames.
+/// Pauses to obey, and frames that they affect.
 #[derive(Debug, Args)]
 pub struct ObeyArguments {
     /// The link's rate, since pauses are in bit times [default: the device's].
@@ -25,7 +25,7 @@ pub struct ObeyArguments {
     /// own sends, such as veth [default: unbounded].
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub max_rate: Option<BitRate>,
-    /// Where a frame's priority comes from.
+    /// Source of a frame's priority.
     #[arg(long, value_enum, default_value = "socket")]
     pub priorities: Source,
     /// The priority of a DSCP, with `--priorities dscp`. Repeatable [default: DSCP ÷ 8].
@@ -50,12 +50,12 @@ pub struct ObeyArguments {
     pub replace: bool,
 }
 
-/// How to attach.
+/// Settings of an attachment.
 #[derive(Debug, Args)]
 pub struct AttachArguments {
     /// The network device.
     pub device: String,
-    /// Which pauses are obeyed, and for which frames.
+    /// Pauses to obey, and frames that they affect.
     #[command(flatten)]
     pub obey: ObeyArguments,
     /// A priority's share of the link under contention, 1 to 1000, relative to the others'. Repeatable [default: 1 for
@@ -66,33 +66,33 @@ pub struct AttachArguments {
     /// device's value [default: unchanged].
     #[arg(long, value_name = "SEGMENTS", value_parser = clap::value_parser!(u32).range(1..=65535))]
     pub gso_segments: Option<u32>,
-    /// How what is attached already is drained.
+    /// Settings for draining an existing attachment.
     #[command(flatten)]
     pub drain: DrainArguments,
 }
 
-/// How to obey pauses without BPF.
+/// Settings for obeying pauses without BPF.
 #[derive(Debug, Args)]
 pub struct PlugArguments {
     /// The network device.
     pub device: String,
-    /// Which pauses are obeyed, and for which frames.
+    /// Pauses to obey, and frames that they affect.
     #[command(flatten)]
     pub obey: ObeyArguments,
-    /// How long the queue may take to drain at the end. What is still paused then is sent.
+    /// Time limit for draining the queue at the end. Frames still paused then are sent.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_span)]
     drain: Duration,
-    /// The process that takes the queue away.
+    /// Process that removes the queue.
     #[arg(long, hide = true)]
     pub worker_of: Option<i32>,
 }
 
 impl PlugArguments {
-    /// As the library takes it.
+    /// Converts the options to the library's plan.
     ///
     /// # Errors
     ///
-    /// When a value is not valid, or the rate is not known.
+    /// When a value is invalid, or the rate is unknown.
     pub fn plan(&self, device: &Device) -> anyhow::Result<Plan> {
         Ok(Plan {
             settings: self.obey.settings(device)?,
@@ -105,11 +105,11 @@ impl PlugArguments {
 }
 
 impl AttachArguments {
-    /// As the library takes it.
+    /// Converts the options to the library's settings.
     ///
     /// # Errors
     ///
-    /// When a value is not valid, or the rate is not known.
+    /// When a value is invalid, or the rate is unknown.
     pub fn settings(&self, device: &Device) -> anyhow::Result<Settings> {
         let mut settings = self.obey.settings(device)?;
         for text in &self.shares {
@@ -124,11 +124,11 @@ impl AttachArguments {
 }
 
 impl ObeyArguments {
-    /// As the library takes it, with equal shares.
+    /// Converts the options to the library's settings, with equal shares.
     ///
     /// # Errors
     ///
-    /// When a value is not valid, or the rate is not known.
+    /// When a value is invalid, or the rate is unknown.
     pub fn settings(&self, device: &Device) -> anyhow::Result<Settings> {
         let mut settings = Settings::new(rate(self.rate, device)?);
         settings.max_rate = self.max_rate;
@@ -171,7 +171,7 @@ impl ObeyArguments {
     }
 }
 
-/// `KEY=VALUE`, both numbers up to a limit.
+/// Parses `KEY=VALUE`, both numbers within limits.
 fn pair(option: &str, text: &str, key_max: u16, values: (u16, u16)) -> anyhow::Result<(u16, u16)> {
     let read = || {
         let (key, value) = text.split_once('=')?;

@@ -13,10 +13,10 @@ use crate::push_back::fill::{Limits, LOOK_MAX_NS};
 use crate::push_back::Plan;
 use crate::settings::PORTS_MAX;
 
-/// The shortest time between two looks, in ns: each costs some 20 µs.
+/// Minimum time between two checks, in ns; each costs some 20 µs.
 const LOOK_MIN_NS: u64 = 100_000;
 
-/// How to pause the neighbour.
+/// Settings for pausing the neighbour.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Watches how full UDP sockets are: their receive buffers, of which the kernel
@@ -32,16 +32,16 @@ Examples:
 pub struct PushBackArguments {
     /// The network device.
     pub device: String,
-    /// The priority that is paused: that of the frames which the sockets receive.
+    /// Priority to pause: that of the frames received by the sockets.
     #[arg(long, value_parser = parse_priority)]
     pub priority: Priority,
-    /// Pause while a socket's buffer is filled so far.
+    /// Pause while a socket's buffer is filled up to this share.
     #[arg(long, value_name = "PERCENT", default_value = "50%", value_parser = parse_percent)]
     pub xoff: u8,
     /// Resume when no buffer is filled further than this.
     #[arg(long, value_name = "PERCENT", default_value = "25%", value_parser = parse_percent)]
     pub xon: u8,
-    /// Watch the sockets bound to these UDP ports, up to eight. Ports below 1024 only root can use.
+    /// Watch the sockets bound to these UDP ports, up to eight. Ports below 1024 require root.
     #[arg(
         long = "port",
         value_name = "PORTS",
@@ -49,13 +49,13 @@ pub struct PushBackArguments {
         required_unless_present = "all_sockets"
     )]
     pub ports: Vec<u16>,
-    /// Watch all UDP sockets of the network namespace. Any local user can then have the switch pause the priority.
+    /// Watch all UDP sockets of the network namespace. Any local user can then make the switch pause the priority.
     #[arg(long, conflicts_with = "ports")]
     pub all_sockets: bool,
-    /// How long a socket that nobody reads may cause pauses. It causes none again until it is read.
+    /// Time for which a socket that is not read may cause pauses. It causes none again until it is read.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_span)]
     pub longest: Duration,
-    /// Shortest time between two looks, from 100µs to 10ms. Looks are rarer while no buffer can fill sooner.
+    /// Minimum time between two checks, from 100µs to 10ms. Checks are less frequent while no buffer can fill sooner.
     #[arg(long, value_name = "TIME", default_value = "200us", value_parser = parse_span)]
     pub look: Duration,
     /// The link's rate [default: the device's].
@@ -64,11 +64,11 @@ pub struct PushBackArguments {
 }
 
 impl PushBackArguments {
-    /// As the library takes it.
+    /// Converts the options to the library's plan.
     ///
     /// # Errors
     ///
-    /// When a value is not valid, or the rate is not known.
+    /// When a value is invalid, or the rate is unknown.
     pub fn plan(&self, device: &Device) -> Result<Plan> {
         if self.xon >= self.xoff {
             bail!(

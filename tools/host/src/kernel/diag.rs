@@ -1,4 +1,4 @@
-//! How full the UDP sockets of this network namespace are, by NETLINK_SOCK_DIAG.
+//! Fill levels of the UDP sockets of this network namespace, by NETLINK_SOCK_DIAG.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,28 +20,29 @@ const MESSAGE_COOKIE: usize = 44;
 const RMEM_ALLOC: usize = 0;
 const RCVBUF: usize = 1;
 const DROPS: usize = 8;
-/// Sockets of IPv6 may receive IPv4 as well.
+/// IPv6 sockets may also receive IPv4.
 const FAMILIES: [AddressFamily; 2] = [AddressFamily::Inet, AddressFamily::Inet6];
-/// Sockets that are read; more are counted.
+/// Maximum number of sockets read; further ones are counted.
 pub const SOCKETS_MAX: usize = 4096;
 
-/// What is asked again and again.
+/// A repeated query for sockets.
 #[derive(Debug)]
 pub struct Sockets {
     fd: OwnedFd,
     requests: Vec<[u8; REQUEST]>,
     buffer: Vec<u8>,
     readings: Vec<Reading>,
-    /// Sockets beyond [`SOCKETS_MAX`] at the last look.
+    /// Sockets beyond [`SOCKETS_MAX`] in the last query.
     pub unwatched: usize,
 }
 
 impl Sockets {
-    /// Those bound to these ports; all of them without any. The kernel picks them by port, one list for each.
+    /// Prepares a query for the sockets bound to these ports, or for all if `ports` is empty. The kernel selects them by
+    /// port, with one list each.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn of_ports(ports: &[u16]) -> io::Result<Self> {
         let all = [0];
         let ports = if ports.is_empty() { &all } else { ports };
@@ -55,11 +56,11 @@ impl Sockets {
         })
     }
 
-    /// Reads every one of them now.
+    /// Reads all selected sockets.
     ///
     /// # Errors
     ///
-    /// What the kernel says; `NotFound` when it has no UDP_DIAG.
+    /// The kernel's error; `NotFound` without UDP_DIAG.
     pub fn read(&mut self) -> io::Result<&[Reading]> {
         self.readings.clear();
         self.unwatched = 0;
@@ -87,7 +88,7 @@ fn request(family: AddressFamily, port: u16) -> [u8; REQUEST] {
     body[0] = family as u8;
     body[1] = libc::IPPROTO_UDP as u8;
     body[2] = 1 << (INET_DIAG_SKMEMINFO - 1);
-    body[4..8].copy_from_slice(&u32::MAX.to_ne_bytes()); // whatever their state
+    body[4..8].copy_from_slice(&u32::MAX.to_ne_bytes()); // in any state
     body[REQUEST_PORT..REQUEST_PORT + 2].copy_from_slice(&port.to_be_bytes());
     body
 }
@@ -142,7 +143,7 @@ mod tests {
             );
             before = now;
         }
-        // Older kernels take one frame more than there is room for, newer ones one less.
+        // Older kernels accept one frame more than fits, newer ones one less.
         assert!(before.used_bytes > before.room_bytes - 4096);
         let all = Sockets::of_ports(&[]).unwrap().read().unwrap().to_vec();
         assert!(all.iter().any(|other| other.socket == one.socket));
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_message_is_none() {
+    fn a_truncated_message_is_invalid() {
         assert_eq!(reading_of(&[0; MESSAGE - 1]), None);
         assert_eq!(reading_of(&[0; MESSAGE]), None);
     }

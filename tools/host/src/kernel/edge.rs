@@ -1,4 +1,4 @@
-//! Programs at a device's ingress and egress, and its multicast addresses: calls that no safe library has.
+//! Programs at a device's ingress and egress, and its multicast addresses: calls for which no safe library exists.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -6,10 +6,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use libbpf_rs::libbpf_sys as sys;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 
-/// Programs that one end of a device can have (include/net/tcx.h: BPF_MPROG_MAX).
+/// Maximum number of programs at one end of a device (include/net/tcx.h: BPF_MPROG_MAX).
 const PROGRAMS_MAX: usize = 64;
 
-/// One end of a device, where programs are run one after the other.
+/// One end of a device, where programs run in sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// For received frames.
@@ -27,17 +27,17 @@ impl End {
     }
 }
 
-/// Attaches a program, behind those that are there. It stays when its descriptor is closed.
+/// Attaches a program after the existing ones. It stays attached when its descriptor is closed.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn attach(program: BorrowedFd<'_>, ifindex: u32, end: End) -> io::Result<()> {
     let options = sys::bpf_prog_attach_opts {
         sz: size_of::<sys::bpf_prog_attach_opts>() as sys::size_t,
         ..Default::default()
     };
-    // SAFETY: the options are valid for the call, of the size that they say; the descriptor is open.
+    // SAFETY: the options are valid for the call and contain their size; the descriptor is open.
     let result = unsafe {
         sys::bpf_prog_attach_opts(
             program.as_raw_fd(),
@@ -53,7 +53,7 @@ pub fn attach(program: BorrowedFd<'_>, ifindex: u32, end: End) -> io::Result<()>
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when it is not there.
+/// The kernel's error; `NotFound` if it is not attached.
 pub fn detach(program: BorrowedFd<'_>, ifindex: u32, end: End) -> io::Result<()> {
     let options = sys::bpf_prog_detach_opts {
         sz: size_of::<sys::bpf_prog_detach_opts>() as sys::size_t,
@@ -71,11 +71,11 @@ pub fn detach(program: BorrowedFd<'_>, ifindex: u32, end: End) -> io::Result<()>
     result_of(result)
 }
 
-/// The identifiers of all programs there; none on a kernel before 6.6, which has no such places.
+/// Returns the IDs of all programs at this end; none on kernels before 6.6, which lack tcx.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn programs(ifindex: u32, end: End) -> io::Result<Vec<u32>> {
     let mut ids = [0u32; PROGRAMS_MAX];
     let mut options = sys::bpf_prog_query_opts {
@@ -84,8 +84,8 @@ pub fn programs(ifindex: u32, end: End) -> io::Result<Vec<u32>> {
         ..Default::default()
     };
     options.__bindgen_anon_1.count = PROGRAMS_MAX as u32;
-    // SAFETY: the options are valid for the call and of the size that they say, and the array has room for as many
-    // identifiers as they say.
+    // SAFETY: the options are valid for the call and contain their size, and the array has room for as many IDs as they
+    // state.
     let result =
         unsafe { sys::bpf_prog_query_opts(ifindex as libc::c_int, end.kind(), &raw mut options) };
     match result_of(result) {
@@ -100,16 +100,16 @@ pub fn programs(ifindex: u32, end: End) -> io::Result<Vec<u32>> {
 fn result_of(result: libc::c_int) -> io::Result<()> {
     match result {
         0.. => Ok(()),
-        // libbpf gives the negative number of errno.h.
+        // libbpf returns the negated errno.
         code => Err(io::Error::from_raw_os_error(-code)),
     }
 }
 
-/// Has a device receive frames to an address, or no longer.
+/// Makes a device receive frames to a multicast address, or stops that.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn receive_multicast(device: &str, address: [u8; 6], yes: bool) -> io::Result<()> {
     let mut request = request_for(device);
     let mut sa_data = [0; 14];
@@ -128,14 +128,14 @@ pub fn receive_multicast(device: &str, address: [u8; 6], yes: bool) -> io::Resul
     ioctl(number, &mut request)
 }
 
-/// What a device says of its speed, in Mbit/s; none when it does not know.
+/// Returns the speed reported by a device, in Mbit/s; `None` if unknown.
 ///
 /// # Errors
 ///
-/// What the kernel says; not every driver answers.
+/// The kernel's error; not every driver answers.
 pub fn speed(device: &str) -> io::Result<Option<u32>> {
-    // linux/ethtool.h: struct ethtool_cmd in 32-bit words. The speed's low half is after three of them, its high half
-    // after seven.
+    // linux/ethtool.h: struct ethtool_cmd in 32-bit words. The low half of the speed is in the fourth word, the high half in
+    // the eighth.
     const ETHTOOL_GSET: u32 = 1;
     const UNKNOWN: u32 = u32::MAX;
     let mut words = [0u32; 11];
@@ -152,9 +152,9 @@ pub fn speed(device: &str) -> io::Result<Option<u32>> {
 }
 
 fn request_for(device: &str) -> libc::ifreq {
-    // SAFETY: all bytes zero are a value of this type of integers, arrays and pointers that nobody follows.
+    // SAFETY: all-zero bytes are a valid value of this type, which consists of integers, arrays and pointers.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays: the name ends with a NUL.
+    // The last byte is not written, since the name ends with a NUL.
     let places = request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1);
     for (place, byte) in places.zip(device.bytes()) {
         *place = byte as libc::c_char;
@@ -169,8 +169,8 @@ fn ioctl(number: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
         SockFlag::SOCK_CLOEXEC,
         None,
     )?;
-    // SAFETY: the descriptor lives until the end of this function. The kernel reads and writes the request and, for
-    // `speed`, the 44 bytes that its pointer leads to, which outlive the call.
+    // SAFETY: the descriptor lives until the end of this function. The kernel reads and writes the request and, for `speed`,
+    // the 44 bytes that its pointer refers to, which outlive the call.
     match unsafe { libc::ioctl(any.as_raw_fd(), number, std::ptr::from_mut(request)) } {
         0.. => Ok(()),
         _ => Err(io::Error::last_os_error()),

@@ -1,4 +1,4 @@
-//! Filters of `prio`, which say by a frame's bytes which band it belongs to. They are gone with it.
+//! Filters of `prio`, which assign frames to bands by their bytes. They are removed with it.
 
 use std::io;
 
@@ -24,14 +24,14 @@ const TCA_CLS_FLAGS_SKIP_HW: u32 = 1;
 const ETH_P_ALL: u16 = 3;
 const IP: [u16; 2] = [0x0800, 0x86dd];
 const VLAN: [u16; 2] = [0x8100, 0x88a8];
-/// The DSCP in the field with the ECN bits.
+/// Shift of the DSCP in the field with the ECN bits.
 const DSCP_SHIFT: u32 = 2;
 const DSCP_MASK: u8 = 0xfc;
-/// Its upper three bits.
+/// Shift of its upper three bits.
 const CLASS_SHIFT: u32 = 5;
 const CLASS_MASK: u8 = 0xe0;
 
-/// What frames a filter takes.
+/// Frames matched by a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Match {
     Udp(u16),
@@ -40,7 +40,7 @@ enum Match {
     Pcp(u8),
 }
 
-/// Frames of one EtherType that match belong to a priority. The lowest `order` comes first.
+/// Assigns matching frames of one EtherType to a priority. Filters apply in ascending `order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Filter {
     order: u16,
@@ -49,7 +49,6 @@ struct Filter {
     priority: Priority,
 }
 
-/// All that the settings ask for.
 fn filters(settings: &Settings) -> Vec<Filter> {
     let mut all = Vec::new();
     let mut add = |order, ethertypes: [u16; 2], matches, priority| {
@@ -67,7 +66,7 @@ fn filters(settings: &Settings) -> Vec<Filter> {
         Source::Socket => {}
         Source::Dscp => {
             for (dscp, priority) in (0u8..).zip(&settings.dscp) {
-                // Most are an eighth, which one filter takes as a whole.
+                // Most are an eighth, which a single filter covers.
                 if priority.get() != dscp >> 3 {
                     add(2, IP, Match::Tos(dscp << DSCP_SHIFT, DSCP_MASK), *priority);
                 }
@@ -105,7 +104,7 @@ fn body(ifindex: u32, filter: &Filter) -> Vec<u8> {
         }
         Match::Pcp(pcp) => add(TCA_FLOWER_KEY_VLAN_PRIO, &[pcp]),
     }
-    // Whatever tag it has: the key's EtherType is that behind tags.
+    // Regardless of tags: the key's EtherType is the one behind them.
     let info = u32::from(filter.order) << 16 | u32::from(ETH_P_ALL.to_be());
     let mut body = tcmsg(ifindex, 0, ROOT << 16, info);
     body.extend(attribute(TCA_KIND, b"flower\0"));
@@ -113,11 +112,11 @@ fn body(ifindex: u32, filter: &Filter) -> Vec<u8> {
     body
 }
 
-/// Has `prio` choose by what the settings say. Only sockets' priorities need no filter.
+/// Installs the filters for the settings; sockets' priorities need none.
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when it has no classifier `flower`.
+/// The kernel's error; `NotFound` without the classifier `flower`.
 pub fn make(ifindex: u32, settings: &Settings) -> io::Result<()> {
     for filter in filters(settings) {
         order(
@@ -145,7 +144,7 @@ mod tests {
         settings
     }
 
-    /// The priority of an IP frame with this DSCP, as the kernel finds it: the first filter that matches.
+    /// Returns the priority of an IP frame with this DSCP by the kernel's rule: the first matching filter.
     fn priority_of(filters: &[Filter], dscp: u8) -> Option<Priority> {
         let mut sorted = filters.to_vec();
         sorted.sort_by_key(|filter| filter.order);

@@ -1,4 +1,4 @@
-//! The most segments that the stack hands to a device as one, by rtnetlink.
+//! Maximum number of segments per GSO frame, by rtnetlink.
 
 use std::io;
 
@@ -10,11 +10,11 @@ use weir_netlink::socket::{ask, order, Protocol};
 // linux/if_link.h
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 
-/// Asks; none without the device.
+/// Returns the maximum; `None` without the device.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn gso_segments(ifindex: u32) -> io::Result<Option<u32>> {
     let answer = match ask(Protocol::NetlinkRoute, RTM_GETLINK, &ifinfomsg(ifindex)) {
         Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => return Ok(None),
@@ -25,11 +25,11 @@ pub fn gso_segments(ifindex: u32) -> io::Result<Option<u32>> {
     Ok(segments.and_then(|value| u32_at(value, 0)))
 }
 
-/// Sets that.
+/// Sets the maximum.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_gso_segments(ifindex: u32, segments: u32) -> io::Result<()> {
     let mut body = ifinfomsg(ifindex);
     body.extend(attribute(IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes()));

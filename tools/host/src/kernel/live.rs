@@ -1,5 +1,5 @@
-//! What a running process says of itself: an abstract Unix socket that whoever asks gets a text from. It is of the network
-//! namespace of the process, and gone with it. And what the service manager is told.
+//! State reported by a running process: an abstract Unix socket that sends a text to each client. It belongs to the
+//! process's network namespace and disappears with the process. Also notifies the service manager.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -15,13 +15,13 @@ use nix::sys::socket::{
 };
 use nix::unistd::{geteuid, Pid};
 
-/// Whoever asks for longer waits for his turn.
+/// Maximum number of answers at a time; further clients wait.
 const ANSWERS_MAX: usize = 16;
-/// Those that wait.
+/// Maximum number of waiting clients.
 const WAITING_MAX: i32 = 64;
-/// More than a process says of itself.
+/// Maximum length of a text in bytes.
 const TEXT_MAX: u64 = 64 << 10;
-/// A process that stands still for longer is not asked.
+/// Maximum time to wait for a stalled process.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 fn stream(flags: SockFlag) -> io::Result<OwnedFd> {
@@ -33,22 +33,22 @@ fn address(name: &str) -> io::Result<UnixAddr> {
     Ok(UnixAddr::new_abstract(name.as_bytes())?)
 }
 
-/// Whether the other end is root's, or ours. Any user of the machine may take an abstract name.
+/// Returns true if the peer runs as root or as this user, since any user may take an abstract name.
 fn is_trusted(socket: &impl AsFd) -> io::Result<bool> {
     let peer = getsockopt(socket, sockopt::PeerCredentials)?;
     Ok(peer.uid() == 0 || peer.uid() == geteuid().as_raw())
 }
 
-/// A name that one process has.
+/// A name held by one process.
 #[derive(Debug)]
 pub struct Live(OwnedFd);
 
 impl Live {
-    /// Takes the name.
+    /// Claims the name.
     ///
     /// # Errors
     ///
-    /// `AddrInUse` when another process has it; what the kernel says.
+    /// `AddrInUse` if another process holds it, or another error of the kernel.
     pub fn claim(name: &str) -> io::Result<Self> {
         let socket = stream(SockFlag::SOCK_NONBLOCK)?;
         bind(socket.as_raw_fd(), &address(name)?)?;
@@ -56,16 +56,16 @@ impl Live {
         Ok(Self(socket))
     }
 
-    /// Readable when somebody asks.
+    /// Returns the descriptor, which is readable when a client is waiting.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Answers those who have asked, without waiting for them; nobody who asks can do harm by not reading.
+    /// Answers waiting clients without blocking, even if they do not read.
     ///
     /// # Errors
     ///
-    /// What the kernel says, and `text`.
+    /// The kernel's error, or that of `text`.
     pub fn answer(&self, text: impl Fn() -> io::Result<String>) -> io::Result<()> {
         for _ in 0..ANSWERS_MAX {
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -77,7 +77,7 @@ impl Live {
             };
             if is_trusted(&asker)? {
                 let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-                // Whoever has gone does not want to know.
+                // The client may be gone.
                 let _ = send(asker.as_raw_fd(), text()?.as_bytes(), flags);
             }
         }
@@ -85,13 +85,13 @@ impl Live {
     }
 }
 
-#[allow(unsafe_code)] // nix gives the number alone
+#[allow(unsafe_code)] // nix returns a plain number
 fn own(fd: std::os::fd::RawFd) -> OwnedFd {
-    // SAFETY: accept4 has just made it, and nobody else knows it.
+    // SAFETY: accept4 has just created it, and it has no other owner.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
-/// The process that has the name, with a connection to it; none when nobody has it.
+/// Returns the process that holds the name, with a connection to it; `None` if there is none.
 fn reach(name: &str) -> io::Result<Option<(Pid, OwnedFd)>> {
     let socket = stream(SockFlag::empty())?;
     match connect(socket.as_raw_fd(), &address(name)?) {
@@ -108,20 +108,20 @@ fn reach(name: &str) -> io::Result<Option<(Pid, OwnedFd)>> {
     }
 }
 
-/// The process that has the name; none when there is none, or it is dead.
+/// Returns the process that holds the name; `None` if there is none, or it is dead.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn process(name: &str) -> io::Result<Option<Pid>> {
     Ok(reach(name)?.map(|(process, _)| process))
 }
 
-/// The process that has the name, and what it says of itself: nothing when it has ended meanwhile, or is another version's.
+/// Returns the process that holds the name, and its text, which is empty if it has just ended or is another version.
 ///
 /// # Errors
 ///
-/// When it does not say it in time; what the kernel says.
+/// When it does not answer in time, or the kernel's error.
 pub fn ask(name: &str) -> io::Result<Option<(Pid, String)>> {
     let Some((process, socket)) = reach(name)? else {
         return Ok(None);
@@ -133,11 +133,11 @@ pub fn ask(name: &str) -> io::Result<Option<(Pid, String)>> {
     Ok(Some((process, text)))
 }
 
-/// Tells the service manager that the process is ready (sd_notify(3)); does nothing without one.
+/// Notifies the service manager that the process is ready (sd_notify(3)); does nothing without one.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn notify_ready() -> io::Result<()> {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return Ok(());
@@ -174,7 +174,7 @@ mod tests {
         nix::poll::poll(&mut wanted, nix::poll::PollTimeout::NONE).unwrap();
         live.answer(|| Ok("well".to_owned())).unwrap();
         assert_eq!(asker.join().unwrap(), (Pid::this(), "well".to_owned()));
-        // Whoever only wants to know who it is has gone before the answer.
+        // A client that only needs the process ID disconnects before the answer.
         assert_eq!(process(&name).unwrap(), Some(Pid::this()));
         live.answer(|| Ok("well".to_owned())).unwrap();
         drop(live);

@@ -1,4 +1,4 @@
-//! Loading the programs, and making them a queueing discipline.
+//! Loads the programs and creates a queueing discipline from them.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -12,26 +12,26 @@ use crate::error::Error;
 use crate::settings::SIZE_BYTES;
 
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/weir_host.bpf.o"));
-/// The room for a queueing discipline's name, with a NUL (linux/if.h: IFNAMSIZ).
+/// Size of a queueing discipline's name, with a NUL (linux/if.h: IFNAMSIZ).
 const NAME_BYTES: usize = 16;
-/// What the name of each of ours begins with.
+/// Prefix of this program's names.
 pub const NAME_BEGINS: &str = "wh";
 
-/// Loaded programs. The kernel frees them with the value, unless a device refers to them by then.
+/// Loaded programs. The kernel frees them when this is dropped, unless a device refers to them by then.
 #[derive(Debug)]
 pub struct Loaded {
     object: Object,
-    /// While it lives the kernel knows the queueing discipline by its name.
+    /// Registers the queueing discipline under its name while it lives.
     _link: Link,
-    /// That name.
+    /// Name of the queueing discipline.
     pub kind: String,
 }
 
-/// Checks that this kernel can have queueing disciplines in BPF.
+/// Checks that this kernel supports queueing disciplines in BPF.
 ///
 /// # Errors
 ///
-/// With what it lacks.
+/// Names the missing feature.
 pub fn check(device: &str) -> Result<(), Error> {
     if OBJECT.is_empty() {
         return Err(Error::BuiltWithout);
@@ -49,13 +49,13 @@ pub fn check(device: &str) -> Result<(), Error> {
     }
 }
 
-/// Of the running kernel.
+/// Returns the release of the running kernel.
 fn release() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     text.map_or_else(|_| "?".to_owned(), |text| text.trim().to_owned())
 }
 
-/// The name of a device's queueing discipline. The kernel has one list of names for all namespaces.
+/// Returns the name of a device's queueing discipline, which must be unique across all network namespaces.
 fn kind(device: &str, ifindex: u32) -> Result<String, Error> {
     use std::os::unix::fs::MetadataExt as _;
     let namespace = std::fs::metadata("/proc/thread-self/ns/net")
@@ -72,7 +72,7 @@ fn kind(device: &str, ifindex: u32) -> Result<String, Error> {
 ///
 /// # Errors
 ///
-/// When the kernel cannot have them, or refuses.
+/// When the kernel does not support them, or refuses.
 pub fn load(device: &str, ifindex: u32, settings: &[u8; SIZE_BYTES]) -> Result<Loaded, Error> {
     check(device)?;
     let failed = |source: libbpf_rs::Error| match source.kind() {
@@ -125,7 +125,7 @@ impl Loaded {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn attach(&self, device: &str, ifindex: u32) -> Result<(), Error> {
         for (end, name) in maps::PROGRAMS {
             let mut programs = self.object.progs();

@@ -1,5 +1,5 @@
-//! What is attached to a device: its programs, and the maps that they share with us. They are found by what the device's
-//! ingress refers to; nothing is kept elsewhere.
+//! Programs attached to a device, and the maps that they share with this program. They are found through the device's
+//! ingress; nothing is stored elsewhere.
 
 use std::io;
 use std::mem::offset_of;
@@ -15,27 +15,27 @@ use crate::error::Error;
 use crate::settings::{Words, PRIORITIES};
 use crate::state::{Counts, InForce, PriorityState, Totals};
 
-/// The program at each end.
+/// Program at each end.
 pub(crate) const PROGRAMS: [(End, &str); 2] =
     [(End::Ingress, "wh_ingress"), (End::Egress, "wh_egress")];
 const SETTINGS: &str = "wh_settings";
 const PRIORITIES_MAP: &str = "wh_priorities";
 const TOTALS: &str = "wh_totals";
 
-/// A program of ours at a device.
+/// One of this program's BPF programs at a device.
 #[derive(Debug)]
 pub struct Found {
-    /// Which end it is at.
+    /// Its end of the device.
     pub end: End,
     fd: OwnedFd,
     maps: Vec<u32>,
 }
 
-/// All programs of ours at a device: none, two, or what a killed attach has left.
+/// Returns all of this program's BPF programs at a device: none, both, or the remains of a killed attach.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn programs(device: &str, ifindex: u32) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for (end, name) in PROGRAMS {
@@ -49,7 +49,7 @@ pub fn programs(device: &str, ifindex: u32) -> Result<Vec<Found>, Error> {
             if !ids.contains(&info.id) || info.name.to_bytes() != name.as_bytes() {
                 continue;
             }
-            // Gone meanwhile: somebody else detaches.
+            // Detached by another process in the meantime.
             if let Ok(fd) = Program::fd_from_id(info.id) {
                 found.push(Found {
                     end,
@@ -62,11 +62,11 @@ pub fn programs(device: &str, ifindex: u32) -> Result<Vec<Found>, Error> {
     Ok(found)
 }
 
-/// Takes programs of ours from a device.
+/// Detaches these programs from a device.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn remove(device: &str, ifindex: u32, programs: &[Found]) -> Result<(), Error> {
     for program in programs {
         match edge::detach(program.fd.as_fd(), ifindex, program.end) {
@@ -119,7 +119,7 @@ fn priority_of(words: &Words<{ size_of::<weir_host_priority>() }>, now_ns: u64) 
 type SettingsWords = Words<{ size_of::<weir_host_settings>() }>;
 
 impl Maps {
-    /// Those that a program of ours refers to; none when it is no whole set.
+    /// Returns the maps that a program refers to; `None` unless they are complete.
     pub fn of(programs: &[Found]) -> Option<Self> {
         let ids = &programs.iter().find(|one| one.end == End::Ingress)?.maps;
         let handles = ids.iter().filter_map(|id| MapHandle::from_map_id(*id).ok());
@@ -153,11 +153,11 @@ impl Maps {
         Ok(words)
     }
 
-    /// The settings.
+    /// Returns the settings.
     ///
     /// # Errors
     ///
-    /// When they are another version's, or cannot be read.
+    /// When they belong to another version, or cannot be read.
     pub fn in_force(&self, device: &str) -> Result<InForce, Error> {
         let words = self.settings_words(device)?;
         let get = |at| words.get(at);
@@ -183,7 +183,7 @@ impl Maps {
         })
     }
 
-    /// Has the queue refuse frames for so long from now on; for zero no longer. It ends by itself, whatever becomes of us.
+    /// Makes the queue refuse frames for `span`, or no longer if it is zero. Ends by itself, even if this process is killed.
     ///
     /// # Errors
     ///
@@ -200,7 +200,7 @@ impl Maps {
             .map_err(|error| of_map(device, &error))
     }
 
-    /// Every priority.
+    /// Returns the state of every priority.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl Maps {
         Ok(all)
     }
 
-    /// The device's counters.
+    /// Returns the device's counters.
     ///
     /// # Errors
     ///
@@ -232,7 +232,7 @@ impl Maps {
     }
 }
 
-/// The settings with what has to be undone later.
+/// Returns the settings together with the state to restore on detaching.
 pub(crate) fn with_undo(
     settings: [u8; crate::settings::SIZE_BYTES],
     multicast_added: bool,
@@ -246,7 +246,7 @@ pub(crate) fn with_undo(
     words.0
 }
 
-/// Which map gets the settings when the programs are loaded.
+/// Returns true for the map that receives the settings on loading.
 pub(crate) fn is_settings(map: &impl MapCore) -> bool {
     map.name() == SETTINGS
 }
@@ -267,7 +267,7 @@ fn of_map(device: &str, error: &libbpf_rs::Error) -> Error {
     Error::system(device, "its state in the kernel", source)
 }
 
-/// libbpf's kind of error as std has it.
+/// Converts libbpf's error kind to std's.
 trait KindOf {
     fn kind_of(&self) -> io::ErrorKind;
 }
@@ -282,7 +282,7 @@ impl KindOf for libbpf_rs::Error {
     }
 }
 
-/// The clock of the kernel's side.
+/// Returns the time of the kernel side's clock.
 fn now_ns(device: &str) -> Result<u64, Error> {
     super::now_ns().map_err(|error| Error::system(device, "reading the clock", error))
 }

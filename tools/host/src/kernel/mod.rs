@@ -1,7 +1,7 @@
-//! What is asked of the kernel.
+//! Requests to the kernel.
 
 pub mod diag;
-#[allow(unsafe_code)] // bpf(2) by libbpf's C functions, ioctl(2)
+#[allow(unsafe_code)] // bpf(2) through libbpf's C functions, ioctl(2)
 pub mod edge;
 pub mod filters;
 pub mod link;
@@ -10,11 +10,11 @@ pub mod load;
 pub mod maps;
 pub mod plug;
 
-/// The kernel's clock that programs in BPF read, too: CLOCK_MONOTONIC, in ns.
+/// Returns the kernel's clock, also used by BPF programs: CLOCK_MONOTONIC, in ns.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn now_ns() -> std::io::Result<u64> {
     let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)?;
     Ok(std::time::Duration::from(now).as_nanos() as u64)

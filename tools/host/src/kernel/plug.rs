@@ -1,4 +1,4 @@
-//! `prio` with a `plug` for each priority, over rtnetlink; below a `tbf` if the device's rate is bounded.
+//! `prio` with a `plug` for each priority, over rtnetlink; below a `tbf` if the device's rate is limited.
 
 use std::io;
 
@@ -21,53 +21,53 @@ const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
 const TC_LINKLAYER_ETHERNET: u8 = 1;
-/// The kind at the root of a device whose rate is unbounded.
+/// Root kind of a device without a rate limit.
 pub const PRIO: &str = "prio";
-/// The kind at the root of a device whose rate is bounded.
+/// Root kind of a device with a rate limit.
 pub const TBF: &str = "tbf";
-/// The handle of our `prio` (before the colon): by it what a dead daemon left is found.
+/// Handle of this program's `prio` (before the colon), which identifies the remains of a killed daemon.
 pub const ROOT: u32 = 0x7748;
-/// The handle of our `tbf`.
+/// Handle of this program's `tbf`.
 const BOUND: u32 = 0x7749;
-/// The handle of priority 0's plug; the others' follow.
+/// Handle of priority 0's plug; the others follow.
 const PLUGS: u32 = 0x7740;
 
-/// What a plug is to do (linux/pkt_sched.h: TCQ_PLUG_…).
+/// Action of a plug (linux/pkt_sched.h: TCQ_PLUG_…).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Keep what comes.
+    /// Hold frames.
     Buffer,
-    /// Let all go, until the next `Buffer`.
+    /// Release all frames until the next `Buffer`.
     Release,
-    /// Hold no more than so many bytes.
+    /// Hold at most this many bytes.
     Limit(u32),
 }
 
 /// Counts of the whole tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tree {
-    /// Those of each plug; none where there is no plug.
+    /// Counts of each plug; `None` if it is missing.
     pub queues: [Option<Queue>; PRIORITIES],
-    /// Times that a frame waited for the bound on the rate.
+    /// Number of times that a frame waited for the rate limit.
     pub rate_waits: u64,
 }
 
-/// What the kernel has counted at one plug.
+/// The kernel's counts of one plug.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Handed to the driver.
+    /// Frames passed to the driver.
     pub sent_frames: u64,
-    /// Handed to the driver.
+    /// Bytes passed to the driver.
     pub sent_bytes: u64,
-    /// Frames that wait.
+    /// Frames waiting.
     pub queued_frames: u64,
-    /// Bytes that wait.
+    /// Bytes waiting.
     pub queued_bytes: u64,
     /// Frames dropped because the queue was at its limit.
     pub dropped: u64,
 }
 
-/// Band 0 comes first: the highest priority.
+/// Returns the class of a priority; band 0 is the highest one.
 pub(super) fn class(priority: usize) -> u32 {
     ROOT << 16 | (PRIORITIES - priority) as u32
 }
@@ -76,11 +76,11 @@ fn handle(priority: usize) -> u32 {
     (PLUGS + priority as u32) << 16
 }
 
-/// A token bucket. The kernel segments frames that are larger than the burst, and ignores `buffer` beside TCA_TBF_BURST.
+/// Builds a token bucket. The kernel segments frames larger than the burst, and ignores `buffer` if there is TCA_TBF_BURST.
 fn tbf_body(ifindex: u32, rate: BitRate, limit: u32) -> Vec<u8> {
     let bytes_per_second = (rate.get() / 8).max(1);
     let [first, second] = (LINE_OVERHEAD.get() as u16).to_ne_bytes();
-    // struct tc_tbf_qopt: a struct tc_ratespec, one of zeros for the peak rate, limit, buffer and MTU.
+    // struct tc_tbf_qopt: a struct tc_ratespec, a zero one for the peak rate, then limit, buffer and MTU.
     let mut parameters = vec![0, TC_LINKLAYER_ETHERNET, first, second, 0, 0, 0, 0];
     let low = u32::try_from(bytes_per_second).unwrap_or(u32::MAX);
     parameters.extend(low.to_ne_bytes());
@@ -96,16 +96,16 @@ fn tbf_body(ifindex: u32, rate: BitRate, limit: u32) -> Vec<u8> {
     body(ifindex, BOUND << 16, TC_H_ROOT, TBF, &options.concat())
 }
 
-/// Returns true if the discipline at a device's root is the uppermost one of our tree.
+/// Returns true if a device's root discipline is the top of this program's tree.
 pub fn is_root(kind: &str, handle: u32) -> bool {
     (kind, handle) == (PRIO, ROOT) || (kind, handle) == (TBF, BOUND)
 }
 
-/// `by_socket`: what no filter takes has its socket's priority, and 0 otherwise.
+/// Builds `prio`. With `by_socket`, unfiltered frames have their socket's priority, otherwise 0.
 fn prio_body(ifindex: u32, parent: u32, by_socket: bool) -> Vec<u8> {
     let mut options = (PRIORITIES as i32).to_ne_bytes().to_vec();
     options.extend((0..PRIOMAP).map(|priority| {
-        // What is no priority of 802.1Q counts as 0.
+        // Values that are not a priority of 802.1Q count as 0.
         let is_one = by_socket && priority < PRIORITIES;
         let priority = if is_one { priority } else { 0 };
         (PRIORITIES - 1 - priority) as u8
@@ -130,11 +130,11 @@ fn body(ifindex: u32, handle: u32, parent: u32, kind: &str, options: &[u8]) -> V
     body
 }
 
-/// Makes `tbf` the root and bounds the rate.
+/// Makes `tbf` the root and limits the rate.
 ///
 /// # Errors
 ///
-/// The kernel's error; `NotFound` when it has no such queueing discipline.
+/// The kernel's error; `NotFound` without this queueing discipline.
 pub fn bound(ifindex: u32, limit: u32, rate: BitRate) -> io::Result<()> {
     ask(
         NLM_F_CREATE | NLM_F_REPLACE,
@@ -142,12 +142,12 @@ pub fn bound(ifindex: u32, limit: u32, rate: BitRate) -> io::Result<()> {
     )
 }
 
-/// Puts `prio` at the root, or below the `tbf` there, and an open plug with this limit below each of its bands.
-/// `by_socket`: sockets' priorities count.
+/// Makes `prio` the root, or puts it below the `tbf` there, with an open plug of this limit below each band. With
+/// `by_socket`, sockets' priorities count.
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when it has no such queueing disciplines.
+/// The kernel's error; `NotFound` without these queueing disciplines.
 pub fn make(ifindex: u32, limit: u32, is_bounded: bool, by_socket: bool) -> io::Result<()> {
     let create = NLM_F_CREATE | NLM_F_REPLACE;
     let parent = if is_bounded {
@@ -165,11 +165,11 @@ pub fn make(ifindex: u32, limit: u32, is_bounded: bool, by_socket: bool) -> io::
     Ok(())
 }
 
-/// Has a priority's plug do something.
+/// Makes a priority's plug act.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn act(ifindex: u32, priority: usize, action: Action) -> io::Result<()> {
     ask(0, &plug_body(ifindex, priority, action))
 }
@@ -178,11 +178,11 @@ fn ask(flags: u16, body: &[u8]) -> io::Result<()> {
     order(Protocol::NetlinkRoute, RTM_NEWQDISC, flags, body)
 }
 
-/// Returns what the kernel has counted.
+/// Returns the kernel's counts.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn tree(ifindex: u32) -> io::Result<Tree> {
     let mut tree = Tree::default();
     let question = tcmsg(ifindex, 0, 0, 0);
@@ -205,7 +205,7 @@ pub fn tree(ifindex: u32) -> io::Result<Tree> {
     Ok(tree)
 }
 
-/// Counts of one queueing discipline, and how often it held a frame back.
+/// Returns the counts of one queueing discipline, and the number of times that it held a frame back.
 fn counted(stats: &[u8]) -> (Queue, u64) {
     let (mut queue, mut overlimits) = (Queue::default(), 0);
     for (kind, value) in attributes(stats) {
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(u32_at(parameters, 24), Some(9));
         assert_eq!(find(TCA_TBF_RATE64), 12_500_000u64.to_ne_bytes());
         assert_eq!(find(TCA_TBF_BURST), 65_536u32.to_ne_bytes());
-        // 400 Gbit/s are more bytes than 32 bits hold.
+        // 400 Gbit/s in bytes exceeds 32 bits.
         let body = tbf_body(1, BitRate::new(400_000_000_000).unwrap(), 9);
         let options = attributes(&body[TCMSG..]).nth(1).unwrap().1;
         let rate = super::find(options, TCA_TBF_RATE64).unwrap();

@@ -1,4 +1,4 @@
-//! Load for a measurement: frames of one priority, as fast as they go.
+//! Load for a measurement: frames of one priority, as fast as possible.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -14,17 +14,17 @@ use weir_core::Priority;
 use super::wire;
 use crate::device::Device;
 
-/// How long a send waits before it looks whether it is to end.
+/// Time that a send waits before it checks for the end.
 const WAIT: TimeVal = TimeVal::new(0, 50_000);
 
-/// What was sent.
+/// Frames sent by the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sent {
-    /// Frames that the kernel took.
+    /// Frames that the kernel accepted.
     pub frames: u64,
-    /// Their bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Frames that it refused with ENOBUFS: dropped by a queueing discipline. Each is sent again.
+    /// Frames refused with ENOBUFS, as dropped by a queueing discipline. Each is sent again.
     pub refused: u64,
 }
 

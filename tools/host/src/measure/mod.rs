@@ -1,4 +1,4 @@
-//! `weir-host measure`: how long a neighbour goes on after XOFF, seen from the other end of its cable.
+//! `weir-host measure`: how long a neighbour keeps sending after XOFF, seen from the other end of its cable.
 
 pub mod load;
 pub mod neighbour;

@@ -1,4 +1,4 @@
-//! Pausing a neighbour again and again, and watching what still comes.
+//! Pauses a neighbour repeatedly, and observes the frames that still arrive.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -18,44 +18,44 @@ use weir_core::{BitRate, Priority};
 use super::wire;
 use crate::device::Device;
 
-/// How long a receive waits before it looks at the time.
+/// Time that a receive waits before it checks the clock.
 const WAIT: TimeVal = TimeVal::new(0, 1_000);
-/// The longest pause that a frame can ask for.
+/// Longest pause of a frame, in quanta.
 const QUANTA: u16 = u16::MAX;
-/// How long the load may take to come, at first and after a pause.
+/// Time for the load to arrive, at first and after a pause.
 const PATIENCE: Duration = Duration::from_secs(5);
 const FRAME_MAX: usize = 128 << 10;
 
-/// What to do.
+/// Settings of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The priority to pause.
     pub priority: Priority,
-    /// How often.
+    /// Number of pauses.
     pub pauses: u32,
-    /// How long each lasts.
+    /// Duration of each pause.
     pub paused: Duration,
-    /// How long the neighbour may send between two.
+    /// Time between pauses, in which the neighbour may send.
     pub between: Duration,
-    /// The link's rate: pauses are sent again before they expire.
+    /// Rate of the link; pauses are refreshed before they expire.
     pub rate: BitRate,
-    /// Count all frames but MAC control, not only those of `--load`.
+    /// Count all frames except MAC control, not only those of `--load`.
     pub any: bool,
 }
 
-/// Middle, 99th percentile and most of some values.
+/// Median, 99th percentile and maximum of some values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
-    /// Half are no more than this.
+    /// 50th percentile.
     pub median: f64,
-    /// 99 of 100 are no more than this.
+    /// 99th percentile.
     pub p99: f64,
-    /// The most.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of these values; all zero when there are none.
+    /// Computes the spread of these values; all zero without any.
     pub fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let at = |share: f64| {
@@ -71,30 +71,30 @@ impl Spread {
     }
 }
 
-/// How a neighbour reacts to XOFF and XON.
+/// Reaction of a neighbour to XOFF and XON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reaction {
-    /// Pauses that were measured.
+    /// Pauses that count.
     pub pauses: usize,
-    /// Pauses that do not count: we came too late to refresh them, and they may have expired.
+    /// Pauses that do not count: they were refreshed too late and may have expired.
     pub late: usize,
-    /// Frames that came after XOFF was sent; what a segmenting device has put together counts as one.
+    /// Frames that arrived after XOFF; merged segments count as one frame.
     pub frames: Spread,
-    /// Their bytes.
+    /// Length in bytes.
     pub bytes: Spread,
-    /// From XOFF to the last of them, in µs. 0: none came.
+    /// Time from XOFF to the last of them, in µs; 0 if none arrived.
     pub xoff_to_last_us: Spread,
-    /// From XON to the first frame, in µs.
+    /// Time from XON to the first frame, in µs.
     pub xon_to_first_us: Spread,
-    /// Frames of load that are missing among their numbers, and that came in the wrong order.
+    /// Load frames missing in the sequence.
     pub missing: u64,
-    /// Those out of order.
+    /// Load frames out of order.
     pub out_of_order: u64,
-    /// Frames received in all.
+    /// Total number of received frames.
     pub received: u64,
 }
 
-/// Watches numbers of load.
+/// Checks the sequence numbers of the load.
 #[derive(Debug, Default)]
 struct Sequence {
     next: Option<u64>,
@@ -105,7 +105,7 @@ struct Sequence {
 impl Sequence {
     fn see(&mut self, number: u64) {
         match self.next {
-            // A load that begins anew.
+            // The load was restarted.
             _ if number == 0 => self.next = Some(1),
             Some(next) if number < next => {
                 self.out_of_order += 1;
@@ -128,28 +128,28 @@ struct Bench {
     received: u64,
 }
 
-/// What came although the neighbour was paused.
+/// Frames that arrived during a pause.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     frames: u64,
     bytes: u64,
-    /// When the last of them came, after XOFF.
+    /// Arrival of the last of them after XOFF.
     last_ns: i64,
 }
 
 /// A received frame.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    /// When the kernel got it, by the clock of [`now_ns`].
+    /// Time of arrival in the kernel, by the clock of [`now_ns`].
     at_ns: i64,
     bytes: usize,
 }
 
-/// Pauses the neighbour and gives how it reacts; ends early with what there is when `stop` is set.
+/// Pauses the neighbour and returns its reaction; ends early with the results so far when `stop` is set.
 ///
 /// # Errors
 ///
-/// Without CAP_NET_RAW, and when no load comes.
+/// The process lacks CAP_NET_RAW, or no load arrives.
 pub fn measure(device: &Device, plan: Plan, stop: &AtomicBool) -> io::Result<Reaction> {
     let protocol = match plan.any {
         true => libc::ETH_P_ALL as u16,
@@ -180,7 +180,7 @@ pub fn measure(device: &Device, plan: Plan, stop: &AtomicBool) -> io::Result<Rea
         let held = bench.pause()?;
         let resumed_ns = match bench.resume() {
             Ok(resumed_ns) => resumed_ns,
-            // The load has ended. What was measured until then holds.
+            // The load has ended; earlier measurements are valid.
             Err(error) if error.kind() == io::ErrorKind::TimedOut && !frames.is_empty() => break,
             Err(error) => return Err(error),
         };
@@ -207,7 +207,7 @@ pub fn measure(device: &Device, plan: Plan, stop: &AtomicBool) -> io::Result<Rea
 }
 
 impl Bench {
-    /// XOFF, and what still comes; none when the pause may have expired in between.
+    /// Sends XOFF and counts the frames that still arrive; returns `None` if the pause may have expired.
     fn pause(&mut self) -> io::Result<Option<Held>> {
         let began = now_ns()?;
         self.send(QUANTA)?;
@@ -217,8 +217,9 @@ impl Bench {
         let mut refreshed = began;
         let mut held = Held::default();
         let mut is_late = false;
-        // A slow machine reads more slowly than the neighbour sends: what came before comes out of our socket first. Frames that
-        // are not paused may come without end, so the first one after the end shows as well as an empty socket that all is read.
+        // A slow machine reads more slowly than the neighbour sends, so earlier frames are read from the socket first.
+        // Frames of other priorities may keep arriving, so the first frame after the end counts as a sign that all is read,
+        // like an empty socket.
         let mut is_all_read = false;
         loop {
             let now = now_ns()?;
@@ -227,14 +228,14 @@ impl Bench {
             }
             if now - refreshed >= lasts / 3 {
                 self.send(QUANTA)?;
-                // When it is on its way is not known to be before now.
+                // The refresh may be delayed up to now.
                 is_late |= now_ns()? - refreshed >= lasts * 9 / 10;
                 refreshed = now;
             }
             let arrival = self.receive()?;
             is_all_read = arrival.is_none_or(|arrival| arrival.at_ns >= ends);
             if let Some(arrival) = arrival {
-                // Else it was in our socket already when we paused, or comes when the pause has been measured.
+                // Other frames were in the socket before the pause, or arrived after the measurement.
                 if arrival.at_ns > began && arrival.at_ns < ends {
                     held.frames += 1;
                     held.bytes += arrival.bytes as u64;
@@ -244,7 +245,7 @@ impl Bench {
         }
     }
 
-    /// XON; gives how long the first frame takes to come, in ns.
+    /// Sends XON; returns the time until the first frame, in ns.
     fn resume(&mut self) -> io::Result<i64> {
         let began = now_ns()?;
         self.send(0)?;
@@ -252,13 +253,13 @@ impl Bench {
         Ok(first.at_ns - began)
     }
 
-    /// The first frame that came at `since_ns` or later.
+    /// Returns the first frame that arrived at `since_ns` or later.
     fn wait_for_load(&mut self, since_ns: i64, otherwise: &str) -> io::Result<Arrival> {
         let deadline = now_ns()? + PATIENCE.as_nanos() as i64;
         loop {
             match self.receive()? {
                 Some(arrival) if arrival.at_ns >= since_ns => return Ok(arrival),
-                // What was in our socket before; there is an end to it.
+                // An earlier frame from the socket; there is a bounded number of them.
                 Some(_) => continue,
                 None => {}
             }
@@ -285,7 +286,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The next frame that counts, if one comes soon.
+    /// Returns the next frame that counts, if one arrives soon.
     fn receive(&mut self) -> io::Result<Option<Arrival>> {
         let mut control = nix::cmsg_space!(TimeSpec);
         let mut parts = [IoSliceMut::new(&mut self.buffer)];
@@ -322,7 +323,7 @@ impl Bench {
     }
 }
 
-/// The clock of packet sockets' time stamps.
+/// Returns the clock of packet sockets' timestamps.
 fn now_ns() -> io::Result<i64> {
     let now = clock_gettime(ClockId::CLOCK_REALTIME)?;
     Ok(now.tv_sec() * 1_000_000_000 + now.tv_nsec())
@@ -347,7 +348,7 @@ mod tests {
         for number in [5, 6, 9, 7, 10] {
             sequence.see(number);
         }
-        // 8 is missing; 7 came late.
+        // 8 is missing; 7 arrived late.
         assert_eq!((sequence.missing, sequence.out_of_order), (1, 1));
     }
 }

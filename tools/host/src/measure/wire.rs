@@ -19,17 +19,17 @@ use crate::device::Device;
 pub const LOAD_TYPE: u16 = 0x88b6;
 /// EtherType of MAC control frames.
 pub const MAC_CONTROL_TYPE: u16 = 0x8808;
-/// Nobody's address: locally administered. The receiver is promiscuous.
+/// An unused, locally administered address. The receiver is promiscuous.
 const NOBODY: [u8; 6] = [0x02, b'w', b'e', b'i', b'r', 1];
 const US: [u8; 6] = [0x02, b'w', b'e', b'i', b'r', 2];
-/// An Ethernet header.
+/// Length of an Ethernet header.
 const HEADER_BYTES: usize = 14;
 /// linux/if_packet.h
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
-/// The shortest frame, without FCS.
+/// Minimum frame length, without FCS.
 pub const SHORTEST_BYTES: usize = 60;
 
-/// A PFC frame for one priority. 0 quanta: XON.
+/// Builds a PFC frame for one priority; 0 quanta are XON.
 pub fn pfc(priority: Priority, quanta: u16) -> [u8; SHORTEST_BYTES] {
     let mut frame = [0; SHORTEST_BYTES];
     let mut times = [None; Priority::ALL.len()];
@@ -40,21 +40,21 @@ pub fn pfc(priority: Priority, quanta: u16) -> [u8; SHORTEST_BYTES] {
     frame
 }
 
-/// A frame of load: its number behind the header.
+/// Builds a frame of load with its number behind the header.
 pub fn load(length: usize) -> Vec<u8> {
     let mut frame = [&NOBODY[..], &US, &LOAD_TYPE.to_be_bytes()].concat();
     frame.resize(length.max(SHORTEST_BYTES), 0);
     frame
 }
 
-/// Numbers a frame of load.
+/// Sets the number of a frame of load.
 pub fn set_number(frame: &mut [u8], number: u64) {
     if let Some(place) = frame.get_mut(HEADER_BYTES..HEADER_BYTES + 8) {
         place.copy_from_slice(&number.to_be_bytes());
     }
 }
 
-/// The number of a frame of load; none for another frame.
+/// Returns the number of a frame of load; `None` for another frame.
 pub fn number(frame: &[u8]) -> Option<u64> {
     if frame.get(12..HEADER_BYTES)? != LOAD_TYPE.to_be_bytes() {
         return None;
@@ -72,10 +72,10 @@ fn raw() -> io::Result<OwnedFd> {
     Ok(socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, none)?)
 }
 
-/// Opens a socket for the neighbour's MAC control frames. Of a frame that is tagged or to another address than
-/// 01-80-C2-00-00-01 it receives the header alone, which is no pause: any station may have sent it.
+/// Opens a socket for the neighbour's MAC control frames. For tagged frames and other destinations than 01-80-C2-00-00-01 it
+/// receives only the header, which is not a pause: any station may have sent them.
 pub fn open_control(device: &Device) -> io::Result<OwnedFd> {
-    // A socket for the EtherType alone receives a priority-tagged frame without a sign of its tag.
+    // A socket for this EtherType alone would receive a priority-tagged frame without any sign of its tag.
     const ALL: u16 = libc::ETH_P_ALL as u16;
     let socket = raw()?;
     enlarge(&socket);
@@ -90,7 +90,7 @@ pub fn open_control(device: &Device) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A filter in classic BPF: returns how many bytes of a frame the socket receives.
+/// Classic BPF filter that returns the number of bytes to receive of a frame.
 fn of_the_neighbour() -> [libc::sock_filter; 11] {
     const LOAD_16: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
     const LOAD_32: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
@@ -119,10 +119,10 @@ fn of_the_neighbour() -> [libc::sock_filter; 11] {
     ]
 }
 
-/// A packet socket at a device. Protocol 0 receives nothing.
+/// Opens a packet socket at a device. Protocol 0 receives nothing.
 pub fn open(device: &Device, protocol: u16) -> io::Result<OwnedFd> {
     let socket = raw()?;
-    // Before the first frame can come: what a small buffer has no room for would count as missing.
+    // Before the first frame: a small buffer could lose frames, which would count as missing.
     if protocol != 0 {
         enlarge(&socket);
     }
@@ -130,8 +130,8 @@ pub fn open(device: &Device, protocol: u16) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The address of a device for a packet socket.
-#[allow(unsafe_code)] // nix has no safe constructor of it
+/// Returns the address of a device for a packet socket.
+#[allow(unsafe_code)] // nix lacks a safe constructor for it
 fn address(device: &Device, protocol: u16) -> io::Result<LinkAddr> {
     let raw = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as libc::sa_family_t,
@@ -143,22 +143,22 @@ fn address(device: &Device, protocol: u16) -> io::Result<LinkAddr> {
         sll_addr: [0; 8],
     };
     let length = size_of_val(&raw) as libc::socklen_t;
-    // SAFETY: it is a whole socket address, of the length that is given.
+    // SAFETY: it is a complete socket address of the given length.
     let address = unsafe { LinkAddr::from_raw((&raw const raw).cast(), Some(length)) };
     address.ok_or_else(|| io::Error::other("no link address"))
 }
 
-/// Has a socket's frames go to the driver past the queue, which may be paused itself.
+/// Makes a socket's frames bypass the queue, which may be paused itself.
 pub fn past_the_queue(socket: &OwnedFd) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)
 }
 
-/// Has a socket's device receive frames for everybody, for as long as the socket is open.
+/// Makes a socket's device receive frames for all destinations while the socket is open.
 pub fn promiscuous(socket: RawFd, device: &Device) -> io::Result<()> {
     member(socket, device, libc::PACKET_MR_PROMISC, 0, [0; 8])
 }
 
-/// Has a socket's device receive MAC control frames, for as long as the socket is open.
+/// Makes a socket's device receive MAC control frames while the socket is open.
 pub fn join_pauses(socket: &OwnedFd, device: &Device) -> io::Result<()> {
     let mut address = [0; 8];
     let (place, _) = address.split_at_mut(MAC_CONTROL_ADDRESS.0.len());
@@ -189,10 +189,10 @@ fn member(
     )
 }
 
-/// Sets an option of a socket that nix does not have.
+/// Sets a socket option that nix lacks.
 #[allow(unsafe_code)]
 fn set<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the value, and for a filter the program that it points to, are valid for the call and of the size that is given.
+    // SAFETY: the value, and for a filter the program that it points to, are valid for the call and of the given size.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -205,10 +205,10 @@ fn set<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result
     Errno::result(result).map(drop).map_err(io::Error::from)
 }
 
-/// Room for what comes in while we are not scheduled.
+/// Enlarges the receive buffer for times at which this process is not scheduled.
 fn enlarge(socket: &OwnedFd) {
     const ROOM_BYTES: usize = 64 << 20;
-    // Without CAP_NET_ADMIN: what the system allows everybody.
+    // Without CAP_NET_ADMIN, up to the system's limit.
     if setsockopt(socket, sockopt::RcvBufForce, &ROOM_BYTES).is_err() {
         let _ = setsockopt(socket, sockopt::RcvBuf, &ROOM_BYTES);
     }
@@ -247,7 +247,7 @@ mod tests {
 
     /// Sends frames from the other end of a cable; returns those that the socket receives, in order.
     fn received(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
-        // In a thread of its own: the namespace goes with it.
+        // On a separate thread, whose namespace ends with it.
         let thread = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 unshare(CloneFlags::CLONE_NEWNET).unwrap();
@@ -267,7 +267,7 @@ mod tests {
                 for frame in frames.iter().chain([&pfc(Priority::ALL[7], 1).to_vec()]) {
                     send(sender.as_raw_fd(), frame, MsgFlags::empty()).unwrap();
                 }
-                // The last one is a pause that nothing is wrong with.
+                // The last frame is a valid pause.
                 loop {
                     let mut bytes = [0; 128];
                     let length = recv(control.as_raw_fd(), &mut bytes, MsgFlags::empty()).unwrap();
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn only_untagged_pauses_to_the_reserved_address_are_received_whole() {
         if std::fs::File::open("/proc/1/mem").is_err() {
-            // Packet sockets and namespaces take root.
+            // Packet sockets and namespaces require root.
             return;
         }
         let pause = pfc(Priority::ALL[3], 5).to_vec();

@@ -1,5 +1,5 @@
-//! Obeying pauses on kernels without queueing disciplines in BPF: `prio` with `plug`, driven by two processes. The worker obeys
-//! pauses; the keeper takes the queue away when the worker dies, and the worker stops when the keeper dies.
+//! Obeying pauses on kernels without queueing disciplines in BPF: `prio` with `plug`, driven by two processes. The worker
+//! obeys pauses. The keeper removes the queue when the worker dies, and the worker stops when the keeper dies.
 
 pub mod pauses;
 mod worker;
@@ -22,21 +22,21 @@ use crate::status::Status;
 
 pub use worker::{work, Summary};
 
-/// How to obey pauses.
+/// Settings for obeying pauses.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// As an attached device has them; there are no shares and no segments.
+    /// As for an attached device; shares and segments do not apply.
     pub settings: Settings,
-    /// How to drain at the end.
+    /// Settings of the final drain.
     pub drain: Drain,
 }
 
-/// Whether a root is one of ours.
+/// Returns true if a root belongs to this program.
 pub fn is_ours(root: &Root) -> bool {
     plug::is_root(&root.kind, root.handle)
 }
 
-/// The kind of the root that these settings ask for.
+/// Returns the root kind for these settings.
 fn kind(settings: &Settings) -> &'static str {
     match settings.max_rate {
         Some(_) => plug::TBF,
@@ -44,25 +44,25 @@ fn kind(settings: &Settings) -> &'static str {
     }
 }
 
-/// The name by which a device's worker is found.
+/// Returns the name under which a device's worker is found.
 fn name(device: &Device) -> String {
     format!("weir-host.plug.{}", device.ifindex)
 }
 
-/// The worker of a device; none when there is none, or it is dead.
+/// Returns the worker of a device; `None` if there is none, or it is dead.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn worker_of(device: &Device) -> io::Result<Option<Pid>> {
     live::process(&name(device))
 }
 
-/// What a device's worker says of the device; none when there is no worker, or it is dead.
+/// Returns the status reported by a device's worker; `None` if there is none, or it is dead.
 ///
 /// # Errors
 ///
-/// When the worker says nothing, or something else.
+/// When the worker does not answer, or sends an invalid answer.
 pub fn status_of(device: &Device) -> Result<Option<Status>, Error> {
     let asked = live::ask(&name(device))
         .map_err(|error| Error::system(&device.name, "asking its worker", error))?;
@@ -75,11 +75,11 @@ pub fn status_of(device: &Device) -> Result<Option<Status>, Error> {
     asked.map(read).transpose()
 }
 
-/// Stops a device's worker, or takes away what a dead one has left. False when there was nothing.
+/// Stops a device's worker, or removes the remains of a dead one. Returns false if there was neither.
 ///
 /// # Errors
 ///
-/// When it does not end, or the kernel refuses.
+/// When the worker does not end, or the kernel refuses.
 pub fn stop(device: &Device, drain: Drain) -> Result<bool, Error> {
     let failed = |what| move |error| Error::system(&device.name, what, error);
     let Some(worker) = worker_of(device).map_err(failed("asking for its worker"))? else {
@@ -103,7 +103,7 @@ pub fn stop(device: &Device, drain: Drain) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Takes the queue away. False when it is not there.
+/// Removes the queue. Returns false if there was none.
 fn remove(device: &Device) -> Result<bool, Error> {
     let failed = |what| move |error| Error::system(&device.name, what, error);
     let root = queueing::root(device.ifindex).map_err(failed("asking for its queue"))?;
@@ -118,11 +118,11 @@ fn remove(device: &Device) -> Result<bool, Error> {
     }
 }
 
-/// Makes the queue, and has a worker obey pauses until it ends. True when it ended well.
+/// Creates the queue, and runs a worker that obeys pauses until it ends. Returns true if it ended successfully.
 ///
 /// # Errors
 ///
-/// When the kernel lacks what it takes or refuses, and when another queueing discipline is in the way.
+/// When the kernel lacks support or refuses, or another queueing discipline is configured.
 pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
     let failed = |what| move |error| Error::system(&device.name, what, error);
     if let Some(worker) = worker_of(device).map_err(failed("asking for its worker"))? {
@@ -136,12 +136,12 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
         if !is_ours(root) && !plan.settings.replace {
             refuse_occupied(device, root)?;
         }
-        // A dead process may have left the other tree.
+        // A dead process may have left the other kind of tree.
         if is_ours(root) && root.kind != kind(&plan.settings) {
             remove(device)?;
         }
     }
-    // Before the worker: a signal that comes meanwhile waits.
+    // Before the worker starts: signals are queued from now on.
     let mut wanted = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD] {
         wanted.add(signal);
@@ -152,7 +152,7 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
     let signals = signals.map_err(|error| failed("catching signals")(error.into()))?;
     let made = make(device, &plan.settings);
     let ended = made.and_then(|()| watch(&signals).map_err(failed("running its worker")));
-    // Whatever has happened: nothing may stay paused for ever.
+    // In any case, so that nothing stays paused forever.
     remove(device)?;
     ended
 }
@@ -202,7 +202,7 @@ fn watch(signals: &SignalFd) -> io::Result<bool> {
         let signal = signals.read_signal()?;
         let is_end = signal.is_some_and(|one| one.ssi_signo != Signal::SIGCHLD as u32);
         if is_end {
-            // It may have ended meanwhile.
+            // It may have ended in the meantime.
             let _ = kill(Pid::from_raw(worker.id() as i32), Signal::SIGTERM);
         }
     }

@@ -1,4 +1,4 @@
-//! Which priorities are paused, and until when. It reads no clock and does no I/O.
+//! Paused priorities and the end of each pause. Reads no clock and does no I/O.
 
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{BitRate, Quanta};
@@ -6,16 +6,16 @@ use weir_core::{BitRate, Quanta};
 use crate::settings::PRIORITIES;
 use crate::state::Counts;
 
-/// What is to be done with the queues: a bit for each priority.
+/// Changes of the queues: one bit for each priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// These are to be stopped.
+    /// Priorities to stop.
     pub stop: u8,
-    /// These are to go on.
+    /// Priorities to resume.
     pub go: u8,
 }
 
-/// A pause that lasts.
+/// A pause in force.
 #[derive(Clone, Copy, Debug)]
 struct Pause {
     began_ns: u64,
@@ -29,12 +29,12 @@ pub struct Pauses {
     obeyed: [bool; PRIORITIES],
     obeys_global: bool,
     now: [Option<Pause>; PRIORITIES],
-    /// What has happened.
+    /// Counts so far.
     pub counts: [Counts; PRIORITIES],
 }
 
 impl Pauses {
-    /// None yet.
+    /// Creates a state without pauses.
     pub fn new(rate: BitRate, obeyed: [bool; PRIORITIES], obeys_global: bool) -> Self {
         Self {
             rate,
@@ -45,9 +45,9 @@ impl Pauses {
         }
     }
 
-    /// Obeys a frame that came at `now_ns`.
+    /// Obeys a frame received at `now_ns`.
     pub fn see(&mut self, frame: &MacControl, now_ns: u64) -> Change {
-        // What has ended by now is over, whatever the frame says.
+        // Expired pauses end first, regardless of the frame.
         let mut change = self.expire(now_ns);
         let (times, permitted) = match frame {
             MacControl::Pfc { times } => (*times, true),
@@ -63,7 +63,7 @@ impl Pauses {
             change.stop |= one.stop;
             change.go |= one.go;
         }
-        // What expired and was stopped by the same frame stays stopped.
+        // A priority that expired and was stopped by the same frame stays stopped.
         change.go &= !change.stop;
         change
     }
@@ -82,7 +82,7 @@ impl Pauses {
         let until_ns = now_ns.saturating_add(time.at(self.rate).as_nanos());
         match &mut self.now[priority] {
             Some(pause) => {
-                // The last one counts, also when it ends earlier.
+                // The last pause counts, even if it ends earlier.
                 pause.until_ns = until_ns;
                 self.counts[priority].refreshes += 1;
                 Change::default()
@@ -106,7 +106,7 @@ impl Pauses {
         true
     }
 
-    /// Ends the pauses whose time is over at `now_ns`.
+    /// Ends the pauses that have expired at `now_ns`.
     pub fn expire(&mut self, now_ns: u64) -> Change {
         let mut change = Change::default();
         for priority in 0..PRIORITIES {
@@ -119,13 +119,13 @@ impl Pauses {
         change
     }
 
-    /// How long a priority's pause would still last at `now_ns`.
+    /// Returns the remaining time of a priority's pause at `now_ns`.
     pub fn left_ns(&self, priority: usize, now_ns: u64) -> Option<u64> {
         let until_ns = self.now.get(priority)?.as_ref()?.until_ns;
         until_ns.checked_sub(now_ns).filter(|left| *left > 0)
     }
 
-    /// When the next pause expires; none when nothing is paused.
+    /// Returns the time at which the next pause expires; `None` without a pause.
     pub fn next_ns(&self) -> Option<u64> {
         self.now.iter().flatten().map(|pause| pause.until_ns).min()
     }
@@ -147,7 +147,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that keeps nothing but the list of frames, and looks at every nanosecond's answer anew.
+        /// Compares with a model that stores only the list of frames and recomputes the answer for every nanosecond.
         #[test]
         fn paused_is_what_the_last_frame_says(
             steps in prop::collection::vec((0u64..3000, 0usize..9, prop_oneof![Just(0u16), 1u16..6]), 1..60),
@@ -157,7 +157,7 @@ mod tests {
             let mut pauses = Pauses::new(BitRate::new(RATE).unwrap(), obeyed, global);
             let (mut stopped, mut now, mut seen) = (0u8, 0, Vec::new());
             let apply = |stopped: &mut u8, change: Change| {
-                // Nothing is stopped twice, and nothing goes on that was not stopped.
+                // Nothing is stopped twice, and nothing is resumed that was not stopped.
                 assert_eq!(change.stop & *stopped, 0);
                 assert_eq!(change.go & !*stopped, 0);
                 *stopped = *stopped & !change.go | change.stop;

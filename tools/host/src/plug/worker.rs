@@ -26,18 +26,18 @@ use crate::settings::{Settings, PRIORITIES};
 use crate::state::{PriorityState, Totals};
 use crate::status::Status;
 
-/// What letting go in spite of a pause takes at the end, beside the drain.
+/// Additional time for releasing paused frames at the end, besides the drain.
 pub(super) const DRAIN_MAX: Duration = Duration::from_secs(2);
-/// How often a drain looks.
+/// Polling interval of a drain.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// The device at the end.
+    /// Status of the device at the end.
     #[serde(flatten)]
     pub status: Status,
-    /// Frames that were sent at the end in spite of a pause, which outlasted `--drain`.
+    /// Frames sent at the end despite a pause that outlasted `--drain`.
     pub sent_paused: u64,
 }
 
@@ -48,11 +48,11 @@ struct Worker<'a> {
     socket: OwnedFd,
     live: Live,
     totals: Totals,
-    /// What each queue had dropped when the drain began.
+    /// Drops of each queue when the drain began.
     dropped_before: Option<[u64; PRIORITIES]>,
 }
 
-/// Obeys pauses until SIGTERM or SIGINT, then drains the queue. The keeper takes it away; we do if it is dead.
+/// Obeys pauses until SIGTERM or SIGINT, then drains the queue. The keeper removes it, or the worker if the keeper is dead.
 ///
 /// # Errors
 ///
@@ -77,11 +77,11 @@ pub fn work(device: &Device, plan: &Plan, keeper: i32) -> io::Result<Summary> {
         totals: Totals::default(),
         dropped_before: None,
     };
-    // Pauses are obeyed all the same.
+    // Pauses are obeyed nevertheless.
     if let Err(error) = live::notify_ready() {
         eprintln!("weir-host: cannot notify the service manager: {error}");
     }
-    // If it died before we asked to be told, nobody tells us.
+    // If it died before the request for a notification, none is sent.
     if getppid() == Pid::from_raw(keeper) {
         while !worker.turn(Some(&signals), None)? {}
     }
@@ -98,7 +98,7 @@ pub fn work(device: &Device, plan: &Plan, keeper: i32) -> io::Result<Summary> {
 }
 
 impl Worker<'_> {
-    /// Waits for a frame, an expiry, a question, a signal or the end of `longest`; true at a signal.
+    /// Waits for a frame, an expiry, a client, a signal or the end of `longest`; returns true at a signal.
     fn turn(&mut self, signals: Option<&SignalFd>, longest: Option<Duration>) -> io::Result<bool> {
         let now = now_ns()?;
         let change = self.pauses.expire(now);
@@ -161,7 +161,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// How the device is now.
+    /// Returns the present status of the device.
     fn status(&self) -> io::Result<Status> {
         let (tree, now) = (plug::tree(self.device.ifindex)?, now_ns()?);
         let of_priority = |priority: usize| {
@@ -197,8 +197,8 @@ impl Worker<'_> {
         })
     }
 
-    /// Refuses new frames and obeys pauses until no frame waits, then sends those that are still paused. Returns how many
-    /// frames it sent although they were paused, and how many are left for the kernel to free.
+    /// Refuses new frames and obeys pauses until no frame waits, then sends frames that are still paused. Returns the number
+    /// of frames sent despite a pause, and of those left for the kernel to free.
     fn drain(&mut self, plan: &Plan) -> io::Result<(u64, u64)> {
         let before = plug::tree(self.device.ifindex)?;
         self.dropped_before = Some(before.queues.map(|queue| queue.unwrap_or_default().dropped));

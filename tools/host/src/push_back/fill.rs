@@ -1,35 +1,35 @@
-//! Which sockets are so full that the neighbour is to wait. It reads no clock and does no I/O.
+//! Sockets so full that the neighbour must wait. Reads no clock and does no I/O.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use weir_core::{BitRate, Quanta};
 
-/// The longest that a pause lasts which nobody refreshes: a killed process leaves no more than this.
+/// Longest pause without a refresh, in ns, and thus the longest after a killed process.
 const PAUSE_NS: u64 = 20_000_000;
-/// The memory of frames in a socket is at most so many times their bytes on the wire, unless they are small.
+/// Maximum ratio of a socket's frame memory to the frames' bytes on the wire, except for small frames.
 const MEMORY_FOR_WIRE: u64 = 4;
-/// The longest time between two looks.
+/// Maximum time between two checks.
 pub const LOOK_MAX_NS: u64 = 10_000_000;
-/// Looks that may miss a socket before it counts as closed: the kernel's list passes over one when another is closed while it
-/// is read.
+/// Number of checks that may miss a socket before it counts as closed: the kernel's list skips a socket when another is
+/// closed during the read.
 const MISSED_MAX: u8 = 2;
 
-/// What a look saw of one socket.
+/// State of one socket in a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The kernel's name of it, never given twice.
+    /// The kernel's unique cookie of the socket.
     pub socket: u64,
-    /// Memory of the frames that wait in it, in bytes.
+    /// Memory of waiting frames in bytes.
     pub used_bytes: u32,
-    /// The most that it takes, in bytes.
+    /// Capacity in bytes.
     pub room_bytes: u32,
-    /// Frames that were dropped at it since it was made.
+    /// Frames dropped since the socket was created.
     pub drops: u32,
 }
 
 impl Reading {
-    /// A frame that is refused counts for a moment, above the room.
+    /// Returns the used memory; a refused frame briefly counts beyond the capacity.
     fn used(&self) -> u64 {
         u64::from(self.used_bytes.min(self.room_bytes))
     }
@@ -43,23 +43,23 @@ impl Reading {
     }
 }
 
-/// When to pause the neighbour.
+/// Conditions for pausing the neighbour.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// A socket is full from here on, in percent of its room.
+    /// Fill level in percent from which a socket is full.
     pub xoff_percent: u8,
-    /// It is no longer full from here down. Below `xoff_percent`.
+    /// Fill level in percent down to which it stays full; below `xoff_percent`.
     pub xon_percent: u8,
-    /// How long a socket that nobody reads may keep the neighbour waiting.
+    /// Time for which a socket that is not read may pause the neighbour.
     pub longest_ns: u64,
-    /// The shortest time between two looks.
+    /// Minimum time between two checks.
     pub look_ns: u64,
     /// The link's rate.
     pub rate: BitRate,
 }
 
 impl Limits {
-    /// What an XOFF asks for: no longer than its refresh needs.
+    /// Returns the pause time of an XOFF, just long enough for its refresh.
     pub fn quanta(&self) -> Quanta {
         let one_ns = Quanta(1).at(self.rate).as_nanos().max(1);
         Quanta(u16::try_from(PAUSE_NS / one_ns).unwrap_or(u16::MAX).max(2))
@@ -69,7 +69,7 @@ impl Limits {
         self.quanta().at(self.rate).as_nanos()
     }
 
-    /// How soon a line may bring so many bytes of memory.
+    /// Returns the minimum time in which the line can fill this much memory.
     fn soonest_ns(&self, bytes: u64) -> u64 {
         let bits = u128::from(bytes) * 8 * 1_000_000_000;
         let soonest = bits / u128::from(self.rate.get()) / u128::from(MEMORY_FOR_WIRE);
@@ -77,54 +77,54 @@ impl Limits {
     }
 }
 
-/// What the neighbour is to be told.
+/// Signal to the neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Wait.
+    /// Pause.
     Xoff,
-    /// Go on.
+    /// Resume.
     Xon,
 }
 
-/// What follows from a look.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// What the neighbour is to be told now; [`Fill::sent`] says that it was.
+    /// Signal to send now; [`Fill::sent`] confirms it.
     pub signal: Option<Signal>,
-    /// When to look again at the latest, in ns from now.
+    /// Maximum time until the next check, in ns from now.
     pub again_ns: u64,
 }
 
-/// What has happened.
+/// Counts so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Pauses that began.
     pub pauses: u64,
     /// XOFFs during a pause.
     pub refreshes: u64,
-    /// Refreshes that came when the pause before had run out.
+    /// Refreshes sent after the previous pause had expired.
     pub late_refreshes: u64,
-    /// Pauses that were ended by an XON.
+    /// Pauses ended by an XON.
     pub resumes: u64,
-    /// How long the pauses that have ended lasted together, in ns.
+    /// Total duration of finished pauses, in ns.
     pub paused_ns: u64,
-    /// How often a socket was passed over, because nobody read it for too long.
+    /// Number of times that a socket was ignored because it was not read for too long.
     pub given_up: u64,
-    /// Frames that the kernel dropped at watched sockets.
+    /// Frames dropped by the kernel at watched sockets.
     pub dropped: u64,
-    /// The most that a socket was ever filled, in percent of its room.
+    /// Maximum fill level of any socket, in percent of its capacity.
     pub fullest_percent: u64,
-    /// Looks at the sockets.
+    /// Number of checks.
     pub looks: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It takes more.
+    /// It accepts more.
     Takes,
-    /// The neighbour waits for it; it was last read, or became full, at this time.
+    /// The neighbour is paused for it; it was last read, or became full, at this time.
     Full { read_ns: u64 },
-    /// Nobody has read it for too long; the neighbour does not wait for it.
+    /// It was not read for too long; the neighbour is not paused for it.
     GivenUp,
 }
 
@@ -136,7 +136,7 @@ struct Socket {
     missed: u8,
 }
 
-/// The neighbour's pause as it was last told.
+/// Pause state of the neighbour as last signalled.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     began_ns: u64,
@@ -149,12 +149,12 @@ pub struct Fill {
     limits: Limits,
     sockets: BTreeMap<u64, Socket>,
     told: Option<Told>,
-    /// What has happened.
+    /// Counts so far.
     pub counts: Counts,
 }
 
 impl Fill {
-    /// None yet.
+    /// Creates a state without sockets.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -164,29 +164,29 @@ impl Fill {
         }
     }
 
-    /// Sockets that are watched.
+    /// Returns the number of watched sockets.
     pub fn sockets(&self) -> usize {
         self.sockets.len()
     }
 
-    /// Sockets for which the neighbour waits.
+    /// Returns the number of sockets for which the neighbour is paused.
     pub fn full(&self) -> usize {
         let is_full = |one: &&Socket| matches!(one.phase, Phase::Full { .. });
         self.sockets.values().filter(is_full).count()
     }
 
-    /// Sockets that are passed over now, because nobody reads them.
+    /// Returns the number of sockets ignored now because they are not read.
     pub fn passed_over(&self) -> usize {
         let is_given_up = |one: &&Socket| one.phase == Phase::GivenUp;
         self.sockets.values().filter(is_given_up).count()
     }
 
-    /// Whether the neighbour was told to wait.
+    /// Returns true if the neighbour was paused.
     pub fn is_paused(&self) -> bool {
         self.told.is_some()
     }
 
-    /// A look at `now_ns`, with a reading of every socket there is.
+    /// Processes a check at `now_ns`, with a reading of every socket.
     pub fn look(&mut self, readings: &[Reading], now_ns: u64) -> Order {
         let is_first = self.counts.looks == 0;
         self.counts.looks += 1;
@@ -223,13 +223,13 @@ impl Fill {
         order
     }
 
-    /// Gives how much memory lies between the socket's fill and what would change something.
+    /// Updates a socket; returns the amount of memory until its next change.
     fn one(&mut self, reading: &Reading, is_first: bool, now_ns: u64) -> u64 {
         let used = reading.used();
         let new = Socket {
             phase: Phase::Takes,
             used,
-            // What was dropped before the first look is none of ours.
+            // Earlier drops do not count.
             drops: if is_first { reading.drops } else { 0 },
             missed: 0,
         };
@@ -241,7 +241,7 @@ impl Fill {
         self.counts.fullest_percent = self.counts.fullest_percent.max(reading.used_percent());
         let is_read = used < socket.used;
         socket.used = used;
-        // Whoever has no room at all is not full, but never takes anything.
+        // A socket without capacity is not full, but never accepts anything.
         let xoff = reading.share_of(self.limits.xoff_percent).max(1);
         let xon = reading.share_of(self.limits.xon_percent);
         if let Phase::Full { read_ns } = &mut socket.phase {
@@ -266,7 +266,7 @@ impl Fill {
         }
     }
 
-    /// That the neighbour was told so at `now_ns`.
+    /// Records that `signal` was sent at `now_ns`.
     pub fn sent(&mut self, signal: Signal, now_ns: u64) {
         match (signal, &mut self.told) {
             (Signal::Xoff, Some(told)) => {

@@ -1,10 +1,10 @@
-//! What runs of `push-back` have counted, in Prometheus' text format.
+//! Counters of running `push-back` processes, in Prometheus' text format.
 
 use std::fmt::Write as _;
 
 use super::Summary;
 
-/// Name without its prefix, kind, meaning, value.
+/// Name without its prefix, kind, help, value.
 type Family = (
     &'static str,
     &'static str,
@@ -84,7 +84,7 @@ const FAMILIES: [Family; 12] = [
     ),
 ];
 
-/// All of them; nothing when none runs.
+/// Formats all metrics; empty without processes.
 pub fn metrics_text(all: &[Summary]) -> String {
     let mut text = String::new();
     if all.is_empty() {

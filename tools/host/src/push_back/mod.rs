@@ -1,5 +1,5 @@
-//! `weir-host push-back`: the switch waits while applications do not read. It watches how full the host's UDP sockets are, and
-//! pauses the neighbour while one of them is nearly full. Of TCP the window does that.
+//! `weir-host push-back`: makes the switch wait while applications do not read. It watches the fill levels of the host's UDP
+//! sockets, and pauses the neighbour while one of them is nearly full. TCP has its window for this.
 
 pub mod fill;
 mod metrics;

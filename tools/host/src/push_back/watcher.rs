@@ -1,4 +1,4 @@
-//! The process that looks at sockets and pauses the neighbour.
+//! The process that watches sockets and pauses the neighbour.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -22,35 +22,35 @@ use crate::kernel::live::{self, Live};
 use crate::kernel::now_ns;
 use crate::measure::wire;
 
-/// What to watch, and whom to pause.
+/// Sockets to watch, and the priority to pause.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The priority that is paused.
+    /// Priority to pause.
     pub priority: Priority,
-    /// Sockets bound to these ports; all without any.
+    /// UDP ports of the sockets; empty for all sockets.
     pub ports: Vec<u16>,
-    /// When.
+    /// Conditions for pausing.
     pub limits: Limits,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// The device.
     pub device: String,
     /// The priority.
     pub priority: u8,
-    /// Sockets that are watched now.
+    /// Number of watched sockets.
     pub sockets: usize,
-    /// Sockets for which the neighbour waits now.
+    /// Number of sockets for which the neighbour is paused.
     pub full: usize,
-    /// Sockets that are passed over now, because nobody reads them.
+    /// Number of sockets ignored because they are not read.
     pub passed_over: usize,
-    /// Sockets beyond what is watched.
+    /// Number of sockets beyond the maximum.
     pub unwatched: usize,
-    /// Pause frames that the device did not take at once; they were sent at the next look.
+    /// Pause frames that the device did not accept at once; they were sent at the next check.
     pub unsent: u64,
-    /// What has happened.
+    /// Counts so far.
     #[serde(flatten)]
     pub counts: Counts,
 }
@@ -65,12 +65,12 @@ struct Watcher<'a> {
     unsent: u64,
 }
 
-/// The name by which the process of a device and priority is found.
+/// Returns the name under which the process of a device and priority is found.
 fn name(device: &Device, priority: Priority) -> String {
     format!("weir-host.push-back.{}.{}", device.ifindex, priority.get())
 }
 
-/// What all that run in this namespace say of themselves. Those that end just now are passed over.
+/// Returns the summaries of all processes in this network namespace. Skips processes that are just ending.
 pub fn running() -> Vec<Summary> {
     let devices = Device::all().unwrap_or_default();
     let names = devices
@@ -82,7 +82,7 @@ pub fn running() -> Vec<Summary> {
         .collect()
 }
 
-/// Two for one priority would end each other's pauses.
+/// Two processes for one priority would end each other's pauses.
 fn claim(device: &Device, priority: Priority) -> Result<Live, Error> {
     let name = name(device, priority);
     let failed = |error| Error::system(&device.name, "taking the name of its process", error);
@@ -96,11 +96,11 @@ fn claim(device: &Device, priority: Priority) -> Result<Live, Error> {
     }
 }
 
-/// Watches until SIGTERM or SIGINT, and lets the neighbour go on in the end.
+/// Watches until SIGTERM or SIGINT, and resumes the neighbour at the end.
 ///
 /// # Errors
 ///
-/// When the kernel cannot tell how full sockets are, or refuses to send.
+/// When the kernel does not report fill levels, or refuses to send.
 pub fn watch(device: &Device, plan: &Plan) -> Result<Summary, Error> {
     let failed = |what| move |error| Error::system(&device.name, what, error);
     let mut wanted = SigSet::empty();
@@ -110,7 +110,7 @@ pub fn watch(device: &Device, plan: &Plan) -> Result<Summary, Error> {
         .thread_block()
         .and_then(|()| SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC));
     let signals = signals.map_err(|error| failed("catching signals")(error.into()))?;
-    // Looks are as close as 200 µs, and 50 µs are usual.
+    // Checks are only 200 µs apart, while the usual timer slack is 50 µs.
     set_timerslack(1).map_err(|error| failed("asking for exact timers")(error.into()))?;
     let sockets = Sockets::of_ports(&plan.ports).map_err(failed("opening NETLINK_SOCK_DIAG"))?;
     let link = wire::open(device, 0).and_then(|link| wire::past_the_queue(&link).map(|()| link));
@@ -124,7 +124,7 @@ pub fn watch(device: &Device, plan: &Plan) -> Result<Summary, Error> {
         unsent: 0,
     };
     let ended = watcher.until_signal(&signals);
-    // Also after an error: the neighbour need not wait for what nobody watches.
+    // Also after an error, since nothing watches the sockets any more.
     let let_go = watcher.let_go();
     ended?;
     let_go?;
@@ -171,7 +171,7 @@ impl Watcher<'_> {
         let frame = wire::pfc(self.plan.priority, quanta);
         match send(self.link.as_raw_fd(), &frame, MsgFlags::MSG_DONTWAIT) {
             Ok(_) => self.fill.sent(signal, now_ns),
-            // Its ring is full, or it is down: again at the next look.
+            // Its ring is full, or it is down: retry at the next check.
             Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENETDOWN | Errno::EINTR) => {
                 self.unsent += 1
             }

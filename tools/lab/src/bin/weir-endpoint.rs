@@ -19,7 +19,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Run until told to finish, in the network namespace where it is started.
+    /// Run until asked to finish, in the network namespace where it is started.
     ///
     /// Prints JSON lines: {"ready":true} once the socket is bound, then answers. Takes lines on
     /// standard input: `begin NANOS`, `stop-sending`, `snapshot`, `pause QUANTA`, `pfc PRIORITY QUANTA`, `finish`.
@@ -36,8 +36,8 @@ enum Action {
     Reflect {
         /// The network device of this end.
         device: String,
-        /// A fault to make, so that a test can see whether it is found: lose, lose-back, change, swap-back (one in N), cut, cut-back (to
-        /// N bytes), strip, strip-back, eat, eat-back.
+        /// A deliberate fault, to check that a test finds it: lose, lose-back, change, swap-back (one in N), cut, cut-back
+        /// (to N bytes), strip, strip-back, eat, eat-back.
         #[arg(long, hide = true, value_name = "NAME[=N]")]
         fault: Option<Fault>,
     },

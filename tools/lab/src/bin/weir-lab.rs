@@ -23,8 +23,8 @@ const EXIT_USAGE: u8 = 2;
 const EXIT_FAILURE: u8 = 3;
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Runs scenarios with real frames: every switch a weir-switchd, every host an AF_XDP endpoint, each in a
-/// network namespace of its own. Needs root.
+/// Run scenarios with real frames: every switch is a weir-switchd, every host an AF_XDP endpoint, each in a separate network
+/// namespace. Needs root.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -66,8 +66,8 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Rings and leaf-spines with traffic, one after another, for hours: switches are frozen, reloaded, captured from, restarted
-    /// and killed, links go down, and every switch is audited continuously.
+    /// Run rings and leaf-spines with traffic, one after another, for hours: switches are frozen, reloaded, captured from,
+    /// restarted and killed, links go down, and every switch is audited continuously.
     ///
     /// Example: weir-lab soak --hours 2 --json soak.json
     Soak {
@@ -80,18 +80,18 @@ enum Command {
         /// Seed of the faults.
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Begin with the episode of this number, to repeat one that failed.
+        /// Start with the episode of this number, to repeat a failed one.
         #[arg(long, default_value_t = 0, value_name = "NUMBER")]
         first: u64,
-        /// Have all frames that may go from device to device at XDP: those of lossy and of lossless classes.
+        /// Let all permitted frames, of lossy and lossless classes, use the express path.
         #[arg(long)]
         express: bool,
         /// Write the summary as JSON.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
-    /// Write a scenario's topology for containerlab: each switch a container of Weir's image, each host one with the kernel's
-    /// network. What switches are given is written into a directory beside the file, of the same name.
+    /// Write a scenario's topology for containerlab: each switch is a container of Weir's image, each host one with the
+    /// kernel's network. The nodes' files are written into a directory of the same name next to the topology.
     ///
     /// Example: weir-lab export scenarios/kernel/ring4-kernel.toml --containerlab ring4.clab.yml
     Export {
@@ -134,10 +134,10 @@ struct Output {
     /// Print only the result.
     #[arg(long)]
     quiet: bool,
-    /// Threads of each switch that serve its sockets: 1 for the thread of the switch core, or `auto`.
+    /// Threads of each switch that serve its sockets: 1 for the switch core's thread, or `auto`.
     #[arg(long, value_name = "N", default_value = "1")]
     workers: Workers,
-    /// Have frames of lossy classes that need not wait go from device to device at XDP.
+    /// Let frames of lossy classes that need not queue use the express path.
     #[arg(long)]
     express: bool,
 }
@@ -253,7 +253,6 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
         .all(|expectation| expectation.held))
 }
 
-/// Parses a number of hours.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(hours) if hours > 0.0 && hours <= 1_000.0 => Ok(hours),
@@ -264,7 +263,7 @@ fn positive(text: &str) -> Result<f64, String> {
 /// Returns true for a clean run.
 fn soak(plan: Plan, json: Option<&Path>) -> Result<bool> {
     let summary = soak::run(plan, &mut |line| {
-        // The summary reports what is wrong with standard output.
+        // The summary reports an error of standard output.
         let _ = weir_output::sayln!("{line}");
     })?;
     let text = serde_json::to_string_pretty(&summary)?;
@@ -289,7 +288,7 @@ const DEMO: [&str; 3] = [
     "class.lossless.mode=level",
 ];
 
-/// Variants with every remedy, those that drop first.
+/// Variants with every remedy; those that drop come first.
 const DEMO_ALL: [&str; 7] = [
     "deadlock.policy=off",
     "deadlock.policy=watchdog",

@@ -1,11 +1,10 @@
-//! A scenario as a topology of containerlab: each switch a container of Weir's image with the
-//! configuration that it has in the lab, each host one with an ordinary kernel network.
+//! A scenario as a containerlab topology: each switch is a container of Weir's image with its lab configuration, each host
+//! one with an ordinary kernel network.
 //!
-//! Facts of containerlab that this relies on, of its manual and of its schema
-//! (schemas/clab.schema.json): a topology has `name` and `topology` with `nodes` and `links`; a
-//! node of kind `linux` is any image; `binds` are relative to the topology's file; `exec` runs in
-//! the node when all links are there; interfaces are `eth1` and on, made after the container has
-//! started; `eth0` is the management network's; a link's MTU is 9500 unless it sets another one.
+//! This relies on facts from containerlab's manual and its schema (schemas/clab.schema.json): a topology has `name` and
+//! `topology` with `nodes` and `links`; a node of kind `linux` is any image; `binds` are relative to the topology's file;
+//! `exec` runs in the node once all links exist; interfaces are `eth1` and so on, created after the start of the container;
+//! `eth0` is the management network's; a link's MTU is 9500 by default.
 
 mod monitoring;
 mod topology;
@@ -22,16 +21,16 @@ use monitoring::Monitoring;
 
 /// The image of `cargo xtask image`, of this version.
 pub const IMAGE: &str = concat!("weir:", env!("CARGO_PKG_VERSION"));
-/// An image with what hosts need, and with iperf3.
+/// An image with the hosts' tools, including iperf3.
 pub const HOST_IMAGE: &str = "ghcr.io/srl-labs/network-multitool:latest";
 /// Path of the configuration in the image.
 const CONFIGURATION: &str = "/etc/weir/switchd.toml";
-/// Containers reach each other by their management network.
+/// Containers reach each other over their management network.
 const ANY: std::net::Ipv4Addr = std::net::Ipv4Addr::UNSPECIFIED;
 const METRICS_PORT: u16 = 9464;
 const PAGE_PORT: u16 = 9465;
 
-/// Parts of the topology beside the scenario.
+/// Parts of the topology besides the scenario.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The image of switches.
@@ -43,11 +42,11 @@ pub struct Wanted<'a> {
     pub monitoring: Option<&'a Path>,
 }
 
-/// Writes the topology into `file`, and what its nodes are given into a directory beside it, of the same name.
+/// Writes the topology into `file`, and the nodes' files into a directory of the same name next to it.
 ///
 /// # Errors
 ///
-/// When a file cannot be written, or containerlab could not have such a topology.
+/// When a file cannot be written, or containerlab does not support the topology.
 pub fn export(scenario: &Scenario, wanted: &Wanted<'_>, file: &Path) -> Result<()> {
     for (path, text) in files(scenario, wanted, file)? {
         if let Some(directory) = path.parent() {
@@ -58,11 +57,11 @@ pub fn export(scenario: &Scenario, wanted: &Wanted<'_>, file: &Path) -> Result<(
     Ok(())
 }
 
-/// The topology's file first, then the others, with what is in each.
+/// Returns the topology's file, followed by the others, with their contents.
 ///
 /// # Errors
 ///
-/// When containerlab could not have such a topology.
+/// When containerlab does not support the topology.
 pub fn files(
     scenario: &Scenario,
     wanted: &Wanted<'_>,
@@ -91,7 +90,7 @@ pub fn files(
     Ok(files)
 }
 
-/// Device of a switch's port, by its number from 0.
+/// Returns the device of a switch's port, by its index.
 fn device(port: usize) -> String {
     format!("eth{}", port + 1)
 }
@@ -137,7 +136,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// Files are rewritten with WEIR_WRITE=1.
+    /// WEIR_WRITE=1 rewrites the files.
     #[test]
     fn the_examples_are_up_to_date() {
         for (scenario, name, is_monitored) in EXAMPLES {

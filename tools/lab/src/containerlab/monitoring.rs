@@ -13,7 +13,7 @@ const PROMETHEUS: &str = "prometheus";
 const GRAFANA: &str = "grafana";
 const PROMETHEUS_IMAGE: &str = "docker.io/prom/prometheus:v3.5.0";
 const GRAFANA_IMAGE: &str = "docker.io/grafana/grafana:12.1.0";
-/// Port of the machine that runs containerlab.
+/// Port on the machine that runs containerlab.
 const PROMETHEUS_PORT: &str = "9090:9090";
 const GRAFANA_PORT: &str = "3000:3000";
 /// Anonymous read access for users of the lab.
@@ -45,14 +45,13 @@ providers:
 /// Settings of the monitoring.
 pub struct Monitoring {
     prometheus: String,
-    /// The directory beside the topology's file, and the one of rules and dashboards, both relative
-    /// to the file.
+    /// The directory next to the topology's file, and the directory of rules and dashboards, both relative to the file.
     beside: String,
     from: String,
 }
 
 impl Monitoring {
-    /// For all switches; rules and dashboards are in the directory `from`.
+    /// Sets up the monitoring of all switches; rules and dashboards are in the directory `from`.
     pub fn new(scenario: &Scenario, beside: &str, file: &Path, from: &Path) -> Result<Self> {
         let mut prometheus =
             "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n\
@@ -67,7 +66,7 @@ impl Monitoring {
                 container(&scenario.name, switch)
             );
         }
-        // A bare name has a parent without a name.
+        // A bare name has an empty parent.
         let at = Path::new(".").join(file);
         let at = at.parent().unwrap_or(&at);
         Ok(Self {
@@ -77,7 +76,7 @@ impl Monitoring {
         })
     }
 
-    /// Files of the directory beside the topology's.
+    /// Returns the files for the directory next to the topology's.
     pub fn files(&self) -> Vec<(&'static str, String)> {
         let source = DATA_SOURCE.replace("//prometheus:", &format!("//{PROMETHEUS}:"));
         vec![
@@ -87,7 +86,7 @@ impl Monitoring {
         ]
     }
 
-    /// Its nodes.
+    /// Returns its nodes.
     pub fn nodes(&self) -> [(&'static str, Node); 2] {
         let Self { beside, from, .. } = self;
         let prometheus = vec![
@@ -126,7 +125,7 @@ fn relative(path: &Path, at: &Path) -> Result<PathBuf> {
     Ok(up.chain(path[common..].iter().copied()).collect())
 }
 
-/// Removes `..`, also for directories that do not exist yet.
+/// Removes `..`, even for directories that do not exist yet.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

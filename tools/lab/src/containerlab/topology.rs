@@ -1,4 +1,4 @@
-//! The topology's file.
+//! Writes the topology's file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,9 +10,9 @@ use weir_config::scenario::{PortPeer, Scenario, PREFIX_LENGTH};
 use super::monitoring::Monitoring;
 use super::{device, Wanted, CONFIGURATION};
 
-/// Any image.
+/// Kind for any image.
 const KIND: &str = "linux";
-/// A host's only interface beside that of the management network.
+/// A host's only interface besides the management network's.
 const HOST_DEVICE: &str = "eth1";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -46,7 +46,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// One that is given `binds`, published at `ports`, and has `env` in its environment.
+    /// Creates a node with these `binds`, published `ports`, and environment.
     pub fn new(image: &str, binds: Vec<String>, ports: &[&str], env: &[(&str, &str)]) -> Self {
         let env = env
             .iter()
@@ -69,7 +69,7 @@ struct Link {
     mtu: u64,
 }
 
-/// YAML; files of nodes are in the directory `beside`.
+/// Formats YAML; nodes' files are in the directory `beside`.
 pub fn write(
     scenario: &Scenario,
     wanted: &Wanted<'_>,
@@ -104,7 +104,7 @@ pub fn write(
     Ok(head(scenario) + &serde_yaml_ng::to_string(&file)?)
 }
 
-/// Explains the file in comments.
+/// Returns comments that explain the file.
 fn head(scenario: &Scenario) -> String {
     let mut out = format!(
         "# {}: {}\n# Made by `weir-lab export`; containerlab deploys it: containerlab deploy --topo FILE\n",
@@ -131,13 +131,13 @@ fn head(scenario: &Scenario) -> String {
     out
 }
 
-/// Returns a host's commands once its link is there: its addresses, and static neighbours for all
-/// its peers, since switches with configured routes forward no requests for them.
+/// Returns a host's commands after its link is up: its addresses, and static neighbours for all its peers, since switches
+/// with configured routes do not forward requests for them.
 fn commands(scenario: &Scenario, index: usize) -> Vec<String> {
     let host = &scenario.hosts[index];
     let ip = scenario.host_ip(index);
     let mut commands = vec![
-        // A frame that XDP redirects on the other side would carry a half-finished checksum.
+        // A frame that XDP redirects at the peer would carry an unfinished checksum.
         format!("ethtool --offload {HOST_DEVICE} tx off"),
         format!("ip link set dev {HOST_DEVICE} address {}", host.address),
         format!("ip address add {ip}/{PREFIX_LENGTH} dev {HOST_DEVICE}"),
@@ -199,8 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Every interface is at one link, every link at two existing nodes, and written files read the
-    /// same.
+    /// Every interface belongs to one link, every link connects two existing nodes, and written files parse to the same.
     #[test]
     fn links_lead_from_node_to_node() {
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -236,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Broadcasts are dropped where routes are configured: each end of a flow knows the other one.
+    /// Switches with configured routes drop broadcasts, so each end of a flow must know the other.
     #[test]
     fn hosts_know_whom_they_speak_with() {
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

@@ -1,4 +1,4 @@
-//! The lines that an endpoint takes on standard input.
+//! Commands of an endpoint on standard input.
 
 use std::io::{self, Read};
 
@@ -8,28 +8,28 @@ use weir_core::wire::mac_control::MacControl;
 /// Longest line, in bytes.
 pub const LINE_BYTES_MAX: usize = 256;
 
-/// One line on standard input.
+/// A command line on standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// `begin NANOS`: traffic begins at this moment of `CLOCK_MONOTONIC`, in nanoseconds.
+    /// `begin NANOS`: start traffic at this time of `CLOCK_MONOTONIC`, in nanoseconds.
     Begin(Instant),
-    /// `stop-sending`: no further data frame leaves.
+    /// `stop-sending`: send no further data frame.
     StopSending,
     /// `snapshot`: print counters.
     Snapshot,
-    /// `finish`: write the report and exit. The end of the input means the same.
+    /// `finish`: write the report and exit; also at the end of the input.
     Finish,
-    /// `pfc PRIORITY QUANTA` or `pause QUANTA`: send this MAC control frame to the neighbour.
-    /// Quanta of 0 resume. Represents a host that pauses its switch, or a pause storm.
+    /// `pfc PRIORITY QUANTA` or `pause QUANTA`: send this MAC control frame to the neighbour. 0 quanta resume. Models a host
+    /// that pauses its switch, or a pause storm.
     Inject(MacControl),
-    /// `obey-pfc` or `ignore-pfc`: whether PFC holds this host from now on.
+    /// `obey-pfc` or `ignore-pfc`: obey PFC from now on, or not.
     ObeyPfc(bool),
 }
 
 /// Parses one line.
 ///
 /// # Errors
-/// For people: what the line is and what would be understood.
+/// Describes the line and the valid commands.
 pub fn parse(line: &str) -> Result<Command, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
@@ -64,25 +64,25 @@ fn quanta(text: &str) -> Result<Quanta, String> {
         .map_err(|_| format!("`{text}` is not a time in quanta, 0 to 65535"))
 }
 
-/// Cuts a stream of bytes into lines of at most [`LINE_BYTES_MAX`].
+/// Splits a stream of bytes into lines of at most [`LINE_BYTES_MAX`].
 #[derive(Debug, Default)]
 pub struct LineReader {
     pending: Vec<u8>,
-    /// The rest of an overlong line is still to come.
+    /// True while the rest of an overlong line is skipped.
     skipping: bool,
 }
 
 /// Result of one read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lines {
-    /// Whole lines; `Err` for one that was too long.
+    /// Complete lines; `Err` for one that was too long.
     pub lines: Vec<Result<String, String>>,
-    /// The input is at its end.
+    /// True at the end of the input.
     pub ended: bool,
 }
 
 impl LineReader {
-    /// Reads once and returns the lines that are complete now.
+    /// Reads once and returns the completed lines.
     ///
     /// # Errors
     /// Those of `input`.

@@ -1,4 +1,4 @@
-//! Configuration of one endpoint: the JSON file that the runner writes for it.
+//! Configuration of one endpoint: the JSON file written by the runner.
 
 use std::path::PathBuf;
 
@@ -10,33 +10,33 @@ use weir_core::units::{BitRate, Duration, Instant, MacAddress, Priority};
 ///
 /// Ethernet 14, 802.1Q tag 4, IPv4 20, UDP 8, lab header 32, and at least 2 bytes of fill.
 pub const FRAME_BYTES_MIN: u32 = 80;
-/// Longest frame, in bytes without FCS: a full 1500 byte payload behind an 802.1Q tag.
+/// Longest frame, in bytes without FCS: a full payload of 1500 bytes behind an 802.1Q tag.
 pub const FRAME_BYTES_MAX: u32 = 1518;
-/// Most flows that one endpoint sends, and most that it expects.
+/// Maximum number of flows that an endpoint sends, and of those that it expects.
 pub const FLOWS_MAX: usize = 256;
-/// Most intervals in one series; a longer run needs a longer interval.
+/// Maximum number of intervals in a series; a longer run needs a longer interval.
 pub const SAMPLES_MAX: u64 = 100_000;
-/// Most frames that a flow may send back to back after a stall.
+/// Maximum number of frames that a flow may send back to back after a stall.
 pub const CATCH_UP_FRAMES_MAX: u32 = 64;
 
 pub use weir_config::scenario::ENDPOINT_SOURCE_PORTS as SOURCE_PORTS;
 
-/// Everything that one endpoint needs to know. Unknown keys are refused.
+/// Configuration of one endpoint. Unknown keys are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointConfig {
-    /// Network device in the namespace that the endpoint was started in.
+    /// Network device in the endpoint's namespace.
     pub device: String,
-    /// Own MAC address, as text: `02:00:00:00:00:01`. Data frames for another are counted as foreign.
+    /// MAC address of the endpoint, as text: `02:00:00:00:00:01`. Data frames for others are counted as foreign.
     #[serde(with = "mac_text")]
     pub address: MacAddress,
-    /// Rate of the line in bits per second: bounds the sum of all flows and gives a quantum its
-    /// length (IEEE 802.3 Annex 31B.2: 512 bit times).
+    /// Line rate in bits per second. It limits the sum of all flows and determines the length of a quantum (IEEE 802.3 Annex
+    /// 31B.2: 512 bit times).
     pub line_bits_per_second: u64,
-    /// Priorities whose PFC pauses are obeyed; those of others are only counted.
+    /// Priorities whose PFC pauses are obeyed; others are only counted.
     #[serde(default = "all_priorities")]
     pub pfc_priorities: Vec<u8>,
-    /// False: no PFC frame is obeyed. Models a neighbour that ignores PFC.
+    /// True if PFC is obeyed; false models a neighbour that ignores PFC.
     #[serde(default = "yes")]
     pub obey_pfc: bool,
     /// True if 802.3x PAUSE is obeyed.
@@ -45,22 +45,22 @@ pub struct EndpointConfig {
     /// Flows to send.
     #[serde(default)]
     pub send: Vec<SendFlow>,
-    /// Flows to expect. A whole lab frame of a flow that is not here is counted as foreign.
+    /// Flows to expect. Intact lab frames of other flows are counted as foreign.
     #[serde(default)]
     pub expect: Vec<ExpectFlow>,
-    /// Path of the report. Written to a temporary file beside it and renamed.
+    /// Path of the report. Written to a temporary file next to it and renamed.
     pub report: PathBuf,
-    /// When traffic begins, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of one machine
-    /// share. All other times here count from this moment. Absent: at the command `begin NANOS`.
+    /// Start of traffic in nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share. All other times count
+    /// from it. If absent, traffic starts at the command `begin NANOS`.
     #[serde(default)]
     pub start_monotonic_nanos: Option<u64>,
-    /// Length of the run in nanoseconds: bounds the series and defines the last third. Frames that
-    /// arrive later (while the network drains) are counted, only not in the series.
+    /// Length of the run in nanoseconds, which limits the series and defines the last third. Frames that arrive later, while
+    /// the network drains, are counted outside the series.
     pub run_nanos: u64,
     /// Length of one interval of the series, in nanoseconds.
     #[serde(default = "ten_milliseconds")]
     pub sample_nanos: u64,
-    /// Frames that a flow may send back to back after a stall of the endpoint or a pause.
+    /// Number of frames that a flow may send back to back after a stall of the endpoint or a pause.
     #[serde(default = "two")]
     pub catch_up_frames: u32,
 }
@@ -78,19 +78,19 @@ pub struct SendFlow {
     pub destination: MacAddress,
     /// 0 to 7: the PCP of the 802.1Q priority tag (VLAN 0) on every frame.
     pub priority: u8,
-    /// UDP source port. Absent: one that follows from `id`.
+    /// UDP source port; derived from `id` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_port: Option<u16>,
     /// Length of every frame from the destination address to the last payload byte, without FCS.
     pub frame_bytes: u32,
-    /// Rate in bits per second over `frame_bytes`. At most the line's counts.
+    /// Rate in bits per second over `frame_bytes`, limited by the line rate.
     pub bits_per_second: u64,
-    /// First frame not before this moment, nanoseconds since the start.
+    /// Earliest time of the first frame, nanoseconds since the start.
     #[serde(default)]
     pub start_nanos: u64,
-    /// No frame from this moment on, nanoseconds since the start.
+    /// No frame is sent from this time on, nanoseconds since the start.
     pub stop_nanos: u64,
-    /// True: frames carry ECT(0) and may be marked CE on their way.
+    /// True if frames carry ECT(0) and may be marked CE.
     #[serde(default)]
     pub ecn_capable: bool,
 }
@@ -103,10 +103,10 @@ pub struct ExpectFlow {
     pub id: u32,
     /// Name in the report.
     pub name: String,
-    /// The sender's [`SendFlow::start_nanos`]; stalls count from the first arrival, or from here.
+    /// The sender's [`SendFlow::start_nanos`]; stalls count from the first arrival, or from this time.
     #[serde(default)]
     pub start_nanos: u64,
-    /// The sender's [`SendFlow::stop_nanos`]; stalls count up to here. Absent: the run's end.
+    /// The sender's [`SendFlow::stop_nanos`]; stalls count up to this time. If absent, up to the run's end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_nanos: Option<u64>,
 }
@@ -114,23 +114,23 @@ pub struct ExpectFlow {
 /// Error in a configuration.
 #[derive(Debug, Error)]
 pub enum EndpointConfigError {
-    /// A value that cannot be.
+    /// A value is invalid.
     #[error("{key}: {value} is not allowed; {legal}")]
     Value {
         /// The key, with its index in a list.
         key: String,
-        /// Found value.
+        /// Invalid value.
         value: String,
-        /// Legal values.
+        /// Valid values.
         legal: String,
     },
 }
 
 impl EndpointConfig {
-    /// Checks every bound.
+    /// Checks all values.
     ///
     /// # Errors
-    /// The first value that is outside its bounds.
+    /// The first invalid value.
     pub fn check(&self) -> Result<(), EndpointConfigError> {
         require(
             !self.device.is_empty(),
@@ -198,14 +198,13 @@ impl EndpointConfig {
         check_unique("expect", self.expect.iter().map(|flow| flow.id))
     }
 
-    /// Returns the time `nanos` nanoseconds after the start of traffic; the far future while that
-    /// is not known.
+    /// Returns the time `nanos` nanoseconds after the start of traffic, or the far future while the start is unknown.
     pub fn moment(&self, nanos: u64) -> Instant {
         let start = self.start_monotonic_nanos.map(Instant::from_nanos);
         start.unwrap_or(Instant::FAR_FUTURE) + Duration::from_nanos(nanos)
     }
 
-    /// The line's rate; 1 bit/s where [`check`](Self::check) would have refused zero.
+    /// Returns the line rate; 1 bit/s for zero, which [`check`](Self::check) refuses.
     pub fn line_rate(&self) -> BitRate {
         BitRate::new(self.line_bits_per_second.max(1)).unwrap_or(BitRate::from_mbit(1))
     }
@@ -235,12 +234,12 @@ impl SendFlow {
         )
     }
 
-    /// The priority as a type; bits above the low three are ignored.
+    /// Returns the priority; ignores bits above the low three.
     pub fn priority(&self) -> Priority {
         Priority::from_low_bits(self.priority)
     }
 
-    /// The UDP source port: flows differ in the fields that switches hash.
+    /// Returns the UDP source port, which makes flows differ in the fields that switches hash.
     pub fn source_port(&self) -> u16 {
         let by_id = || SOURCE_PORTS.start() + (self.id % SOURCE_PORTS.len() as u32) as u16;
         self.source_port.unwrap_or_else(by_id)
@@ -299,7 +298,7 @@ fn ten_milliseconds() -> u64 {
     10_000_000
 }
 
-/// MAC addresses as `02:00:00:00:00:01` in JSON.
+/// Serialises MAC addresses as `02:00:00:00:00:01`.
 mod mac_text {
     use serde::{de::Error, Deserialize, Deserializer, Serializer};
     use weir_core::units::MacAddress;

@@ -1,4 +1,4 @@
-//! The device under the socket: its XDP program and its drop counters.
+//! The socket's device: its XDP program and its drop counters.
 
 use std::os::fd::AsFd;
 
@@ -7,8 +7,8 @@ use weir_ebpf::{AttachMode, Fallback, Lldp, PortProgram, PortSettings, Promiscuo
 
 use super::socket::XdpPort;
 
-/// The program that redirects every frame into the socket of its queue. It stays at the device until
-/// this is dropped or the process ends.
+/// The program that redirects every frame into its queue's socket. It stays attached until this is dropped or the process
+/// ends.
 #[derive(Debug)]
 pub struct Redirect {
     program: PortProgram,
@@ -16,12 +16,11 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Loads the program and attaches it to `device`. Frames of other queues are dropped: a host
-    /// whose kernel answers would disturb the measurement. LLDP is redirected as well: a kernel
-    /// without a listener counts it as dropped.
+    /// Loads the program and attaches it to `device`. Frames of other queues are dropped, since answers of the host's kernel
+    /// would disturb the measurement. LLDP is redirected as well, since a kernel without a listener counts it as dropped.
     ///
     /// # Errors
-    /// When the device is not there, has a program already, or rights are missing.
+    /// When the device does not exist, has a program already, or privileges are missing.
     pub fn attach(device: &str, port: &XdpPort) -> Result<Self> {
         let program = load()?;
         program.set_socket(0, port.as_fd())?;
@@ -32,12 +31,12 @@ impl Redirect {
     /// [`serve`](Self::serve).
     ///
     /// # Errors
-    /// As [`attach`](Self::attach).
+    /// Those of [`attach`](Self::attach).
     pub fn open(device: &str, mode: AttachMode) -> Result<Self> {
         Self::attach_program(device, load()?, mode)
     }
 
-    /// Frames of `queue` go to `port` from now on.
+    /// Redirects frames of `queue` to `port`.
     ///
     /// # Errors
     /// When the kernel refuses the socket.
@@ -49,7 +48,7 @@ impl Redirect {
         let index = nix::net::if_::if_nametoindex(device)
             .with_context(|| format!("{device}: no such device here"))?;
         program.attach(index, mode, None)?;
-        // A NIC takes no pauses otherwise: their address is that of a group that the device has not joined.
+        // Otherwise a NIC drops pauses, whose group address the device has not joined.
         let promiscuous =
             Promiscuous::new(index).with_context(|| format!("{device}: promiscuous mode"))?;
         Ok(Self {
@@ -58,7 +57,7 @@ impl Redirect {
         })
     }
 
-    /// Frames that the program did not redirect.
+    /// Returns the number of frames that the program did not redirect.
     ///
     /// # Errors
     /// When its map cannot be read.
@@ -82,23 +81,23 @@ fn load() -> Result<PortProgram> {
 /// `drop` of both directions in `/proc/net/dev`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceDrops {
-    /// On receipt.
+    /// Received frames dropped.
     pub received: u64,
-    /// On transmission.
+    /// Sent frames dropped.
     pub sent: u64,
 }
 
-/// Drop counters of `device` in the network namespace of this process.
+/// Returns the drop counters of `device` in the network namespace of this process.
 ///
 /// # Errors
-/// When the device is not there.
+/// When the device does not exist.
 pub fn drops(device: &str) -> Result<DeviceDrops> {
-    // sysfs would show the namespace it was mounted in, procfs shows the process's own
+    // sysfs would show the namespace in which it was mounted, procfs shows the process's own
     let table = std::fs::read_to_string("/proc/self/net/dev").context("/proc/self/net/dev")?;
     find_drops(&table, device).with_context(|| format!("{device}: no such device here"))
 }
 
-/// Fields after the name: 8 of receipt, 8 of transmission; the fourth of each is `drop`.
+/// Finds the drops: after the name are 8 fields of reception and 8 of transmission; the fourth of each is `drop`.
 fn find_drops(table: &str, device: &str) -> Option<DeviceDrops> {
     let fields = table.lines().find_map(|line| {
         let (name, fields) = line.split_once(':')?;

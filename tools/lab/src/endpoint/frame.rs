@@ -1,4 +1,4 @@
-//! The lab's frames: built so that any corrupted byte is found on receipt.
+//! The lab's frames, in which any corrupted byte is detected on receipt.
 //!
 //! From the first byte: Ethernet 14, 802.1Q priority tag (VLAN 0) 4, IPv4 20, UDP 8, then
 //!
@@ -8,11 +8,10 @@
 //! | 4 | flow number |
 //! | 8 | sequence number |
 //! | 8 | sender's `CLOCK_MONOTONIC` in nanoseconds |
-//! | 4 | CRC-32 (IEEE) over the whole frame but itself, the ECN field and both checksums |
+//! | 4 | CRC-32 (IEEE) over the whole frame except itself, the ECN field and both checksums |
 //! | rest | fill derived from flow and sequence number |
 //!
-//! The ECN field may change on the way (RFC 3168), and with it the IPv4 checksum, which is verified
-//! by itself, as is UDP's.
+//! The ECN field may change in transit (RFC 3168), and with it the IPv4 checksum. Both checksums are verified separately.
 
 use pnet_packet::ethernet::{EtherTypes, EthernetPacket, MutableEthernetPacket};
 use pnet_packet::ip::IpNextHeaderProtocols;
@@ -24,7 +23,7 @@ use weir_core::units::{Instant, MacAddress, Priority};
 
 use super::config::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 
-/// The first eight bytes behind the UDP header of every lab frame.
+/// First eight bytes behind the UDP header of every lab frame.
 pub const MAGIC: [u8; 8] = *b"WEIRLAB1";
 pub use weir_config::scenario::{endpoint_ip as ip_address, ENDPOINT_UDP_PORT as UDP_PORT};
 
@@ -55,7 +54,7 @@ pub struct FlowHeader {
     pub destination: MacAddress,
     /// PCP of the priority tag.
     pub priority: Priority,
-    /// UDP source port, which makes the difference where switches hash flows.
+    /// UDP source port, which distinguishes flows where switches hash them.
     pub source_port: u16,
     /// Length of the frame without FCS.
     pub frame_bytes: u32,
@@ -64,8 +63,8 @@ pub struct FlowHeader {
 }
 
 impl FlowHeader {
-    /// Writes the frame with number `sequence`, sent at `sent`, to the front of `buffer` and
-    /// returns its length. `None` when the length is out of bounds or `buffer` too small.
+    /// Writes the frame with number `sequence`, sent at `sent`, to the front of `buffer` and returns its length. Returns
+    /// `None` if the length is out of bounds or `buffer` is too small.
     pub fn write(&self, sequence: u64, sent: Instant, buffer: &mut [u8]) -> Option<usize> {
         if !(FRAME_BYTES_MIN..=FRAME_BYTES_MAX).contains(&self.frame_bytes) {
             return None;
@@ -127,14 +126,14 @@ impl FlowHeader {
     }
 }
 
-/// A lab frame whose every byte is as its sender wrote it.
+/// A lab frame in which every byte is intact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole {
     /// The flow's number.
     pub flow: u32,
-    /// The frame's number.
+    /// Sequence number of the frame.
     pub sequence: u64,
-    /// When it was sent, on the sender's clock.
+    /// Time of sending, on the sender's clock.
     pub sent: Instant,
     /// Its destination.
     pub destination: MacAddress,
@@ -145,20 +144,20 @@ pub struct Whole {
 /// Contents of a received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// A lab frame, whole.
+    /// An intact lab frame.
     Whole(Whole),
-    /// A lab frame with broken content. Its flow number may itself be what broke.
+    /// A corrupted lab frame. Its flow number may be the corrupted part.
     Corrupted {
-        /// The number at the flow's place; 0 where the frame is too short for one.
+        /// Number at the flow's position; 0 if the frame is too short.
         flow: u32,
-        /// Error, for people.
+        /// Description of the error.
         reason: String,
     },
-    /// No lab frame.
+    /// Not a lab frame.
     Foreign,
 }
 
-/// Verifies every byte of `frame` (from the destination address to the last payload byte).
+/// Verifies every byte of `frame`, from the destination address to the last payload byte.
 pub fn verify(frame: &[u8]) -> Content {
     if !looks_like_ours(frame) {
         return Content::Foreign;
@@ -183,8 +182,8 @@ pub fn verify(frame: &[u8]) -> Content {
     }
 }
 
-/// Returns true with the magic in place or the headers of a lab frame: a frame with damage to one
-/// of them is still known by the other.
+/// Returns true if the magic is in place or the headers are those of a lab frame, so that a frame with one of them damaged
+/// is still recognised.
 fn looks_like_ours(frame: &[u8]) -> bool {
     frame.get(LAB_AT..FLOW_AT) == Some(&MAGIC[..]) || udp_port(frame) == Some(UDP_PORT)
 }
@@ -231,7 +230,7 @@ fn first_fault(frame: &[u8], flow: u32, sequence: u64) -> Option<String> {
     None
 }
 
-/// Returns CRC-32 over all bytes that must not change on the way.
+/// Returns the CRC-32 over all bytes that must not change in transit.
 fn content_crc(frame: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&frame[..TOS_AT]);
@@ -243,7 +242,7 @@ fn content_crc(frame: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// UDP's checksum with its pseudo header; a sum of zero is sent as all ones (RFC 768).
+/// Returns UDP's checksum with its pseudo header; a sum of zero is sent as all ones (RFC 768).
 fn udp_checksum(frame: &[u8]) -> Option<u16> {
     let ip = Ipv4Packet::new(&frame[IP_AT..])?;
     let datagram = UdpPacket::new(&frame[UDP_AT..])?;
@@ -259,8 +258,7 @@ fn array<const N: usize>(frame: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-/// Pseudo-random bytes: SplitMix64 (Steele, Lea, Flood 2014) from a state that flow and sequence
-/// number determine.
+/// Pseudo-random bytes: SplitMix64 (Steele, Lea, Flood 2014) seeded with flow and sequence number.
 struct Fill(u64);
 
 impl Fill {

@@ -1,36 +1,35 @@
-//! When which flow may send its next frame: rates, the shared line, and pauses.
+//! Pacing of flows: their rates, the shared line, and pauses.
 
 use weir_core::units::{BitRate, Bytes, Duration, Instant, Priority};
 
 use super::pause::PauseClock;
 
-/// Bytes that a frame occupies on the line beside its own: preamble and start delimiter 8, FCS 4,
-/// interpacket gap 12 (IEEE 802.3 clauses 3 and 4.4.2).
+/// Bytes on the line per frame besides its own: preamble and start delimiter 8, FCS 4, interpacket gap 12 (IEEE 802.3
+/// clauses 3 and 4.4.2).
 pub const LINE_OVERHEAD_BYTES: u64 = 24;
 
-/// One flow as the pacer sees it.
+/// One flow for the pacer.
 #[derive(Clone, Copy, Debug)]
 pub struct PacedFlow {
     /// Length of each frame, without FCS.
     pub frame: Bytes,
     /// Rate over `frame`.
     pub rate: BitRate,
-    /// Priority, by which it can be paused.
+    /// Priority, which may be paused.
     pub priority: Priority,
-    /// No frame before.
+    /// No frame is sent before this time.
     pub start: Instant,
-    /// No frame from here on.
+    /// No frame is sent from this time on.
     pub stop: Instant,
 }
 
-/// Rates of all flows of one line as virtual schedules: every frame has a moment from which on it
-/// may go. A flow that was held up catches up by at most a set number of frames, then keeps its
-/// rate from where it is: a stall of the process never becomes a burst.
+/// Rates of all flows of one line as virtual schedules: every frame has an earliest time. A delayed flow catches up by at
+/// most a set number of frames and then keeps its rate, so that a stall of the process never becomes a burst.
 #[derive(Debug)]
 pub struct Pacer {
     line: BitRate,
     line_free_at: Instant,
-    /// Frames back to back after a stall.
+    /// Number of frames back to back after a stall.
     catch_up_frames: u64,
     flows: Vec<Schedule>,
     turn: usize,
@@ -40,14 +39,14 @@ pub struct Pacer {
 #[derive(Debug)]
 struct Schedule {
     flow: PacedFlow,
-    /// From one frame to the next.
+    /// Time from one frame to the next.
     interval: Duration,
     /// Due time of the next frame.
     due: Instant,
 }
 
 impl Pacer {
-    /// A pacer for a line of rate `line`. `catch_up_frames` of zero counts as one.
+    /// Creates a pacer for a line of rate `line`. `catch_up_frames` of zero counts as one.
     pub fn new(line: BitRate, catch_up_frames: u32, flows: Vec<PacedFlow>) -> Self {
         let schedule = |flow: PacedFlow| Schedule {
             flow,
@@ -64,7 +63,7 @@ impl Pacer {
         }
     }
 
-    /// The flow that sends a frame now, booked as sent; round robin among those that may.
+    /// Returns the flow that sends a frame now and records the frame as sent; round robin among eligible flows.
     pub fn next(&mut self, now: Instant, pauses: &PauseClock) -> Option<usize> {
         if self.stopped || self.line_free_at > now {
             return None;
@@ -89,8 +88,8 @@ impl Pacer {
         Some(index)
     }
 
-    /// The earliest moment at which [`next`](Self::next) can have a frame if no pause changes, not
-    /// before `now`. `None`: never again.
+    /// Returns the earliest time, not before `now`, at which [`next`](Self::next) can return a flow if no pause changes.
+    /// `None` means never.
     pub fn next_moment(&self, now: Instant, pauses: &PauseClock) -> Option<Instant> {
         if self.stopped {
             return None;
@@ -106,14 +105,13 @@ impl Pacer {
         moments.min()
     }
 
-    /// No frame from now on.
+    /// Stops all frames.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 }
 
-/// Returns the due time after a frame at `now`: one `interval` later, from no longer ago than
-/// `credit` frames take.
+/// Returns the due time after a frame at `now`: one `interval` later, from at most `credit` frames' time ago.
 fn booked(due: Instant, now: Instant, interval: Duration, credit: u64) -> Instant {
     let allowance = interval.saturating_mul(credit).as_nanos();
     let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(allowance));
@@ -128,7 +126,7 @@ mod tests {
     use super::super::pause::Obedience;
     use super::*;
 
-    /// 1000 Mbit/s: 1 bit each nanosecond.
+    /// 1000 Mbit/s: 1 bit per nanosecond.
     const LINE: BitRate = BitRate::from_mbit(1000);
 
     fn at(nanos: u64) -> Instant {
@@ -170,7 +168,7 @@ mod tests {
     #[test]
     fn a_flow_keeps_its_rate() {
         let mut pacer = Pacer::new(LINE, 2, vec![flow(100, 1000, 0)]);
-        // one frame each 80 microseconds
+        // one frame every 80 microseconds
         assert_eq!(drive(&mut pacer, &free(), 0, 80_000 * 1000), [1000]);
     }
 
@@ -181,7 +179,7 @@ mod tests {
         let frame_on_line = (1000 + LINE_OVERHEAD_BYTES) * 8;
         let counts = drive(&mut pacer, &free(), 0, frame_on_line * 10_000);
         assert_eq!(counts.iter().sum::<u64>(), 10_000);
-        // 10 Mbit/s: one frame each 800 microseconds in 81.92 milliseconds
+        // 10 Mbit/s: one frame every 800 microseconds in 81.92 milliseconds
         assert_eq!(counts[2], 103);
         assert!(counts[0].abs_diff(counts[1]) <= 1, "{counts:?}");
     }
@@ -233,8 +231,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the moments at which the pacer is asked, in any span the line carries no more
-        /// than its rate and the frames of the catch-up.
+        /// Whenever the pacer is called, in any span the line carries no more than its rate plus the catch-up frames.
         #[test]
         fn no_span_exceeds_the_line(
             waits in prop::collection::vec(0u64..40_000, 1..300),

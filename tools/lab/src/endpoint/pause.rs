@@ -1,31 +1,30 @@
-//! Priorities held by the switch at the other end: PFC by priority (802.1Qbb) and 802.3x PAUSE for
-//! all.
+//! Priorities paused by the switch at the other end: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
 
 use weir_core::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT};
 
-/// Which pauses a station obeys.
+/// Pauses that a station obeys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Obedience {
-    /// PFC, by priority.
+    /// By priority: true if PFC is obeyed.
     pub pfc: [bool; PRIORITY_COUNT],
-    /// 802.3x PAUSE.
+    /// True if 802.3x PAUSE is obeyed.
     pub pause: bool,
 }
 
-/// Pauses in force. They expire by themselves; the caller passes the time in.
+/// Pauses in force. They expire by themselves; the caller passes the time.
 #[derive(Debug)]
 pub struct PauseClock {
     rate: BitRate,
     obey: Obedience,
     all_until: Instant,
     until: [Instant; PRIORITY_COUNT],
-    /// Paused spans by priority, without the part still ahead: `settled` up to `settled_at`.
+    /// Paused time by priority up to `settled_at`, without the future part.
     settled_at: Instant,
     settled: [Duration; PRIORITY_COUNT],
 }
 
 impl PauseClock {
-    /// Nothing paused. A quantum is 512 bit times of `rate` (IEEE 802.3 Annex 31B.2).
+    /// Creates a state without pauses. A quantum is 512 bit times of `rate` (IEEE 802.3 Annex 31B.2).
     pub fn new(rate: BitRate, obey: Obedience) -> Self {
         Self {
             rate,
@@ -37,7 +36,7 @@ impl PauseClock {
         }
     }
 
-    /// An 802.3x PAUSE arrived; zero quanta let everything go that PFC does not hold.
+    /// Handles an 802.3x PAUSE; zero quanta resume all priorities not paused by PFC.
     pub fn receive_pause(&mut self, now: Instant, quanta: Quanta) {
         if self.obey.pause {
             self.settle(now);
@@ -45,7 +44,7 @@ impl PauseClock {
         }
     }
 
-    /// One enabled entry of a PFC frame arrived; zero quanta are XON.
+    /// Handles an enabled entry of a PFC frame; zero quanta are XON.
     pub fn receive_pfc(&mut self, now: Instant, priority: Priority, quanta: Quanta) {
         if self.obey.pfc[priority.index()] {
             self.settle(now);
@@ -53,7 +52,7 @@ impl PauseClock {
         }
     }
 
-    /// Which pauses of PFC hold from now on; those of other priorities are over.
+    /// Sets the priorities whose PFC is obeyed; ends pauses of the others.
     pub fn obey_pfc(&mut self, now: Instant, pfc: [bool; PRIORITY_COUNT]) {
         self.settle(now);
         self.obey.pfc = pfc;
@@ -64,17 +63,17 @@ impl PauseClock {
         }
     }
 
-    /// True while no frame of `priority` may be started.
+    /// Returns true while no frame of `priority` may be started.
     pub fn is_paused(&self, now: Instant, priority: Priority) -> bool {
         self.resumes_at(priority) > now
     }
 
-    /// When `priority` may send again if nothing else arrives; not after `now` if it may already.
+    /// Returns the time at which `priority` may send again if nothing else arrives; not after `now` if it may already.
     pub fn resumes_at(&self, priority: Priority) -> Instant {
         self.all_until.max(self.until[priority.index()])
     }
 
-    /// For how long `priority` has been held in all, up to `now`.
+    /// Returns the total time for which `priority` has been paused, up to `now`.
     pub fn paused_total(&self, now: Instant, priority: Priority) -> Duration {
         let open = self
             .resumes_at(priority)
@@ -83,7 +82,7 @@ impl PauseClock {
         self.settled[priority.index()] + open
     }
 
-    /// Adds the pauses since the last change, whose length is known now.
+    /// Adds the pauses since the last change, whose length is now known.
     fn settle(&mut self, now: Instant) {
         for priority in Priority::ALL {
             self.settled[priority.index()] = self.paused_total(now, priority);
@@ -184,7 +183,7 @@ mod tests {
     }
 
     proptest! {
-        /// Time held, counted microsecond by microsecond, is the total.
+        /// The total equals the paused time counted by the microsecond.
         #[test]
         fn the_total_is_the_time_held(
             changes in prop::collection::vec((0u64..300, prop::option::of(0u8..8), 0u16..500), 0..20)

@@ -1,4 +1,4 @@
-//! One expected flow at its receiver: every count of the report, kept frame by frame.
+//! One expected flow at its receiver: all counts of the report, updated frame by frame.
 
 use weir_core::units::Instant;
 
@@ -8,7 +8,7 @@ use super::report::{FlowCount, Latency, ReceivedFlow};
 use super::sequence::{Arrival, SequenceTracker};
 use super::series::IntervalSums;
 
-/// A flow's arrivals so far.
+/// Arrivals of a flow so far.
 #[derive(Debug)]
 pub struct FlowReceiver {
     id: u32,
@@ -40,7 +40,7 @@ struct Run {
 }
 
 impl FlowReceiver {
-    /// Nothing arrived yet.
+    /// Creates a state without arrivals.
     pub fn new(config: &EndpointConfig, flow: &ExpectFlow) -> Self {
         let at = |nanos: u64| config.moment(nanos);
         let start = at(0);
@@ -71,12 +71,12 @@ impl FlowReceiver {
         }
     }
 
-    /// The flow's number.
+    /// Returns the flow's number.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// A whole frame of this flow, `length` bytes long, arrived.
+    /// Records an intact frame of this flow with `length` bytes.
     pub fn receive(&mut self, now: Instant, frame: &Whole, length: u64) {
         self.ce_marked += u64::from(frame.ce);
         match self.sequence.record(frame.sequence) {
@@ -109,7 +109,7 @@ impl FlowReceiver {
         self.first_corruption.get_or_insert(reason);
     }
 
-    /// Whole frames so far.
+    /// Returns the count of intact frames so far.
     pub fn count(&self) -> FlowCount {
         FlowCount {
             id: self.id,
@@ -119,7 +119,7 @@ impl FlowReceiver {
         }
     }
 
-    /// Everything, as of `now`.
+    /// Returns the report as of `now`.
     pub fn report(&self, now: Instant) -> ReceivedFlow {
         let since_start = |at: Instant| at.saturating_since(self.run.start).as_nanos();
         let frames = self.sequence.distinct();
@@ -160,7 +160,7 @@ impl FlowReceiver {
         self.longest_stall_nanos = self.longest_stall_nanos.max(stall);
     }
 
-    /// Returns the time without an arrival that continues at `now`.
+    /// Returns the time without an arrival that is still running at `now`.
     fn open_stall(&self, now: Instant) -> u64 {
         let from = self.last.unwrap_or(self.flow_start);
         now.min(self.flow_stop).saturating_since(from).as_nanos()
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// A run of 3000 ns from 10 000 on, intervals of 500 ns, with one flow all the while.
+    /// Returns a receiver for a run of 3000 ns from 10 000 on, in intervals of 500 ns, with one flow throughout.
     fn receiver() -> FlowReceiver {
         let config: EndpointConfig = serde_json::from_str(
             r#"{"device": "d", "address": "02:00:00:00:00:01", "line_bits_per_second": 1,

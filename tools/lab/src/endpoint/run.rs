@@ -1,4 +1,4 @@
-//! The endpoint's one thread: frames in, frames out, commands, and sleep when nothing is due.
+//! The endpoint's single thread: receives, sends, handles commands, and sleeps when nothing is due.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -20,18 +20,18 @@ use super::report::{EndpointReport, KernelLosses, OutputLine};
 use super::socket::{XdpPort, RX_BATCH};
 use super::station::Station;
 
-/// Turns of the loop without a check for commands, while there is always something to do.
+/// Maximum number of busy turns of the loop between two checks for commands.
 const BUSY_TURNS_MAX: u32 = 64;
-/// Retry interval when the kernel did not send frames that it has.
+/// Retry interval when the kernel has not sent all frames.
 const RETRY: Duration = Duration::from_micros(50);
-/// Maximum wait for the last frames to leave before reporting that sending has stopped.
+/// Maximum wait for the last frames before reporting that sending has stopped.
 const STOP_WAIT: Duration = Duration::from_millis(200);
 
-/// Runs one endpoint until the command to finish, and writes its report.
+/// Runs one endpoint until it is asked to finish, and writes its report.
 ///
 /// # Errors
-/// When the configuration is not legal, the socket cannot be had or fails, or the report cannot be
-/// written. A socket that fails under way still leaves a report.
+/// When the configuration is invalid, the socket cannot be opened or fails, or the report cannot be written. A report is
+/// written even if the socket fails during the run.
 pub fn run(config: EndpointConfig) -> Result<()> {
     config.check()?;
     let report_path = config.report.clone();
@@ -44,7 +44,7 @@ pub fn run(config: EndpointConfig) -> Result<()> {
 /// Reads a configuration from a JSON file.
 ///
 /// # Errors
-/// When the file cannot be read or is invalid; the text names file, line and key.
+/// When the file cannot be read or is invalid; the error names file, line and key.
 pub fn read_config(path: &Path) -> Result<EndpointConfig> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {path:?}"))?;
     let config: EndpointConfig =
@@ -56,13 +56,13 @@ pub fn read_config(path: &Path) -> Result<EndpointConfig> {
 struct Endpoint {
     station: Station,
     port: XdpPort,
-    /// Keeps the program at its device for as long as the endpoint runs.
+    /// Keeps the program attached as long as the endpoint runs.
     program: Redirect,
     device: String,
     drops_before: DeviceDrops,
     signals: SignalFd,
     lines: LineReader,
-    /// Set from `stop-sending` until the answer: when to answer at the latest.
+    /// Latest time for the answer to `stop-sending`, while it is pending.
     answer_stop_by: Option<Instant>,
     finished: bool,
 }
@@ -127,8 +127,7 @@ impl Endpoint {
         failure.map_or(Ok(count), Err)
     }
 
-    /// Sends due frames, one at a time: each has left before the next one is requested, unless the
-    /// kernel holds it.
+    /// Sends due frames one at a time: each has left before the next one is requested, unless the kernel delays it.
     fn send(&mut self) -> Result<()> {
         loop {
             let now = clock()?;
@@ -149,8 +148,7 @@ impl Endpoint {
         moments.into_iter().flatten().min()
     }
 
-    /// Sleeps for at most `wait` (`None`: without limit), until a frame, a command or a signal
-    /// comes.
+    /// Sleeps for at most `wait` (`None`: without limit), until a frame, a command or a signal arrives.
     fn sleep(&mut self, wait: Option<Duration>) -> Result<()> {
         let input = io::stdin();
         let (from_kernel, from_runner, from_signal) = {
@@ -244,8 +242,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Returns the report as of now. Values that the kernel does not report stay zero: the counts
-    /// of the frames are worth more than none.
+    /// Returns the report as of now. Values that the kernel does not report stay zero, since a report without them is better
+    /// than none.
     fn report(&self) -> EndpointReport {
         let statistics = self.port.statistics().unwrap_or_default();
         let drops = device::drops(&self.device).unwrap_or(self.drops_before);
@@ -265,7 +263,7 @@ impl Endpoint {
     }
 }
 
-/// `CLOCK_MONOTONIC`, which all endpoints of one machine share.
+/// Returns `CLOCK_MONOTONIC`, which all endpoints of a machine share.
 ///
 /// # Errors
 /// Never on a working kernel.
@@ -276,7 +274,7 @@ pub fn clock() -> Result<Instant> {
     ))
 }
 
-/// Standard input without the buffer of [`io::Stdin`]: poll does not see buffered bytes.
+/// Standard input without the buffer of [`io::Stdin`], since poll does not see buffered bytes.
 struct DirectStdin;
 
 impl io::Read for DirectStdin {
@@ -298,7 +296,7 @@ fn print(line: &OutputLine) -> Result<()> {
         .context("standard output")
 }
 
-/// Writes the report whole or not at all: a reader never sees half of it.
+/// Writes the report atomically, so that a reader never sees a part of it.
 fn write_report(path: &Path, report: &EndpointReport) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");

@@ -1,4 +1,4 @@
-//! One flow at its sender: numbers its frames and counts what the report needs.
+//! One flow at its sender: numbers its frames and counts for the report.
 
 use weir_core::units::{Bytes, Duration, Instant, Priority};
 
@@ -9,7 +9,7 @@ use super::pause::PauseClock;
 use super::report::{FlowCount, SentFlow};
 use super::series::IntervalSums;
 
-/// A flow's frames so far.
+/// Frames of a flow so far.
 #[derive(Debug)]
 pub struct FlowSender {
     name: String,
@@ -24,17 +24,17 @@ pub struct FlowSender {
     paused: Paused,
 }
 
-/// The pause time of a flow is that of its priority between its start and its stop.
+/// Paused time of a flow: that of its priority between its start and its stop.
 #[derive(Clone, Copy, Debug)]
 enum Paused {
     NotStarted,
-    /// Total of the priority at the start.
+    /// Total of the priority at the flow's start.
     Since(Duration),
     Over(Duration),
 }
 
 impl FlowSender {
-    /// Nothing sent yet.
+    /// Creates a state without sent frames.
     pub fn new(config: &EndpointConfig, flow: &SendFlow) -> Self {
         Self {
             name: flow.name.clone(),
@@ -58,7 +58,7 @@ impl FlowSender {
         }
     }
 
-    /// The flow as the pacer wants it.
+    /// Returns the flow for the pacer.
     pub fn paced(config: &EndpointConfig, flow: &SendFlow) -> PacedFlow {
         let line = config.line_rate();
         let rate = weir_core::units::BitRate::new(flow.bits_per_second).unwrap_or(line);
@@ -71,8 +71,8 @@ impl FlowSender {
         }
     }
 
-    /// Writes the next frame to `buffer` and counts it as sent at `now`. Returns its length;
-    /// `None`, and nothing counted, when it does not fit.
+    /// Writes the next frame to `buffer` and counts it as sent at `now`. Returns its length; `None`, without counting, if it
+    /// does not fit.
     pub fn write(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let length = self.header.write(self.frames, now, buffer)?;
         self.frames += 1;
@@ -82,7 +82,7 @@ impl FlowSender {
         Some(length)
     }
 
-    /// Notes the pause clock's state when the flow starts and stops.
+    /// Records the paused time when the flow starts and stops.
     pub fn tick(&mut self, now: Instant, pauses: &PauseClock) {
         let total = pauses.paused_total(now, self.priority());
         if matches!(self.paused, Paused::NotStarted) && now >= self.start {
@@ -99,7 +99,7 @@ impl FlowSender {
         self.tick(now, pauses);
     }
 
-    /// The next moment after `now` at which [`tick`](Self::tick) has something to note.
+    /// Returns the next time after `now` at which [`tick`](Self::tick) has something to record.
     pub fn next_change(&self, now: Instant) -> Option<Instant> {
         [self.start, self.stop]
             .into_iter()
@@ -107,7 +107,7 @@ impl FlowSender {
             .min()
     }
 
-    /// Frames so far.
+    /// Returns the count of frames so far.
     pub fn count(&self) -> FlowCount {
         FlowCount {
             id: self.header.flow,
@@ -117,7 +117,7 @@ impl FlowSender {
         }
     }
 
-    /// Everything, as of `now`.
+    /// Returns the report as of `now`.
     pub fn report(&self, now: Instant, pauses: &PauseClock) -> SentFlow {
         let since_start = |at: Instant| at.saturating_since(self.run_start).as_nanos();
         let FlowCount {

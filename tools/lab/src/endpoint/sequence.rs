@@ -1,24 +1,23 @@
-//! Which numbers of a flow have arrived: loss, order and duplication in bounded memory.
+//! Tracks the received numbers of a flow: loss, order and duplication in bounded memory.
 
-/// Maximum distance of a frame behind the highest number at which it can still be told from a
-/// duplicate.
+/// Maximum distance behind the highest number at which a late frame is distinguished from a duplicate.
 pub const WINDOW: u64 = 1 << 16;
 const WORD: u64 = 64;
 
 /// Meaning of a frame's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Higher than every number before.
+    /// Higher than all numbers before.
     InOrder,
-    /// New, behind a higher number.
+    /// New, but after a higher number.
     Late,
-    /// Seen before.
+    /// Received before.
     Duplicate,
     /// More than [`WINDOW`] behind the highest: late or a duplicate, indistinguishable.
     BeyondWindow,
 }
 
-/// Numbers of one flow seen so far: the highest, and one bit for each of the last [`WINDOW`].
+/// Received numbers of one flow: the highest, and one bit for each of the last [`WINDOW`].
 #[derive(Debug)]
 pub struct SequenceTracker {
     /// The highest number plus one; 0 before the first.
@@ -45,8 +44,7 @@ impl Default for SequenceTracker {
 }
 
 impl SequenceTracker {
-    /// Records the frame with this number. The number `u64::MAX` counts as beyond the window: no
-    /// sender comes that far.
+    /// Records the frame with this number. The number `u64::MAX` counts as beyond the window, since no sender reaches it.
     pub fn record(&mut self, sequence: u64) -> Arrival {
         if sequence == u64::MAX {
             self.beyond_window += 1;
@@ -72,32 +70,32 @@ impl SequenceTracker {
         Arrival::Late
     }
 
-    /// The highest number seen.
+    /// Returns the highest number received.
     pub fn highest(&self) -> Option<u64> {
         self.next.checked_sub(1)
     }
 
-    /// Different numbers seen.
+    /// Returns the count of distinct numbers.
     pub fn distinct(&self) -> u64 {
         self.distinct
     }
 
-    /// Numbers up to the highest that were not seen.
+    /// Returns the count of missing numbers up to the highest.
     pub fn missing(&self) -> u64 {
         self.next - self.distinct
     }
 
-    /// New numbers that came behind a higher one.
+    /// Returns the count of new numbers that arrived after a higher one.
     pub fn reordered(&self) -> u64 {
         self.reordered
     }
 
-    /// Frames whose number had been seen.
+    /// Returns the count of frames with a number received before.
     pub fn duplicated(&self) -> u64 {
         self.duplicated
     }
 
-    /// Frames too far behind to tell.
+    /// Returns the count of frames too far behind to distinguish.
     pub fn beyond_window(&self) -> u64 {
         self.beyond_window
     }
@@ -134,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Reference judgement from a set that forgets nothing.
+    /// Reference implementation with a set of all numbers.
     #[derive(Default)]
     struct Reference {
         seen: BTreeSet<u64>,
@@ -172,8 +170,7 @@ mod tests {
         }
     }
 
-    /// Steps from the highest number: mostly forward by a little, some back, some jumps around
-    /// the size of the window.
+    /// Steps from the highest number: mostly forward by a little, some back, some by about the size of the window.
     fn steps() -> impl Strategy<Value = Vec<i64>> {
         let window = WINDOW as i64;
         let step = prop_oneof![

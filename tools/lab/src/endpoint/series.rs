@@ -1,8 +1,8 @@
-//! A curve over the run: one value for each interval, in memory reserved beforehand.
+//! A curve over the run: one value per interval, in preallocated memory.
 
 use weir_core::units::Instant;
 
-/// Sums by interval from the start of traffic to the end of the run.
+/// Sums per interval from the start of traffic to the end of the run.
 #[derive(Clone, Debug)]
 pub struct IntervalSums {
     start: Instant,
@@ -12,7 +12,7 @@ pub struct IntervalSums {
 }
 
 impl IntervalSums {
-    /// Intervals of `interval_nanos` (zero counts as one) that cover `run_nanos` from `start` on.
+    /// Creates intervals of `interval_nanos` (zero counts as one) that cover `run_nanos` from `start` on.
     pub fn new(start: Instant, run_nanos: u64, interval_nanos: u64) -> Self {
         let interval_nanos = interval_nanos.max(1);
         Self {
@@ -23,7 +23,7 @@ impl IntervalSums {
         }
     }
 
-    /// Adds `value` to the interval of `at`. What is before the start belongs to the first one.
+    /// Adds `value` to the interval of `at`; values before the start belong to the first one.
     pub fn add(&mut self, at: Instant, value: u64) {
         let index = at.saturating_since(self.start).as_nanos() / self.interval_nanos;
         match self.sums.get_mut(index as usize) {
@@ -32,7 +32,7 @@ impl IntervalSums {
         }
     }
 
-    /// The sums, first interval first.
+    /// Returns the sums, first interval first.
     pub fn sums(&self) -> &[u64] {
         &self.sums
     }

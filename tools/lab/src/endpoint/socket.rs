@@ -1,8 +1,7 @@
-//! The AF_XDP edge: one socket on a queue of one device, in copy mode.
+//! AF_XDP access: one socket on a queue of one device, in copy mode.
 //!
-//! The only module of the endpoint with `unsafe`. The UMEM's frames are split once: some belong to
-//! the transmitter, all others to the receiver. Each is in exactly one place at any time: in a
-//! ring, in the free list, or lent to a callback.
+//! The only module of the endpoint with `unsafe`. The UMEM's frames are divided once: some belong to the transmitter, all
+//! others to the receiver. Each is in exactly one place at any time: in a ring, in the free list, or lent to a callback.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -18,17 +17,17 @@ use xsk_rs::config::{
 use xsk_rs::socket::XdpStatistics;
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue, Umem};
 
-/// Frames in the UMEM.
+/// Number of frames in the UMEM.
 pub const FRAME_COUNT: u32 = 4096;
-/// Frames that belong to the transmitter.
+/// Number of frames that belong to the transmitter.
 pub const TX_FRAMES: usize = 64;
-/// Most frames handed to the kernel and not completed: few, so that a pause acts on what is still
-/// here and a frame counted as sent has left.
+/// Maximum number of frames passed to the kernel and not completed; small, so that a pause affects most frames and a frame
+/// counted as sent has left.
 pub const TX_OUTSTANDING_MAX: usize = 4;
-/// Most frames taken from the RX ring at once.
+/// Maximum number of frames taken from the RX ring at once.
 pub const RX_BATCH: usize = 64;
 
-/// Sizes that a frame of the UMEM can have, in bytes.
+/// Possible frame sizes of the UMEM, in bytes.
 pub const CHUNKS: [u32; 2] = [2048, 4096];
 
 const RX_RING: u32 = 2048;
@@ -37,10 +36,10 @@ const TX_RING: u32 = 64;
 const FILL_RING: u32 = 4096;
 const COMPLETION_RING: u32 = 64;
 
-/// Why the socket could not be had or used.
+/// Reason for which the socket could not be opened or used.
 #[derive(Debug, Error)]
 pub enum SocketError {
-    /// The UMEM or the socket could not be made.
+    /// The UMEM or the socket could not be created.
     #[error("{what} on {device}: {source}")]
     Setup {
         /// Attempted operation.
@@ -63,7 +62,7 @@ pub struct XdpPort {
     tx: TxQueue,
     fill: FillQueue,
     completion: CompQueue,
-    /// The transmitter's frames that are not with the kernel.
+    /// The transmitter's frames that the kernel does not hold.
     free: Vec<FrameDesc>,
     /// Frames last taken from the RX ring.
     batch: [FrameDesc; RX_BATCH],
@@ -75,7 +74,7 @@ impl XdpPort {
     /// Binds to queue 0 of `device`, with frames of the smaller of [`CHUNKS`].
     ///
     /// # Errors
-    /// As [`open_queue`](Self::open_queue).
+    /// Those of [`open_queue`](Self::open_queue).
     pub fn open(device: &str) -> Result<Self, SocketError> {
         Self::open_queue(device, 0, CHUNKS[0])
     }
@@ -83,7 +82,7 @@ impl XdpPort {
     /// Binds to a queue of `device` and gives the receiver its frames, `chunk` bytes each. No program is attached.
     ///
     /// # Errors
-    /// When the device does not exist, has its queue bound already, or rights are missing.
+    /// When the device does not exist, its queue is bound already, or privileges are missing.
     pub fn open_queue(device: &str, number: u32, chunk: u32) -> Result<Self, SocketError> {
         let failed = |what: &'static str| {
             let device = device.to_owned();
@@ -113,8 +112,8 @@ impl XdpPort {
             .bind_flags(BindFlags::XDP_COPY | BindFlags::XDP_USE_NEED_WAKEUP)
             .build();
         let opened = queue::open(device, queue::PATIENCE_AFTER_ANOTHER, || {
-            // SAFETY: the UMEM is bound to no other queue, so none is shared, and the program flag is
-            // set as the contract asks.
+            // SAFETY: the UMEM is bound to no other queue, so it is not shared, and the program flag is set as the contract
+            // requires.
             unsafe { Socket::new(socket_config, &umem, &name, number) }
         });
         let (tx, rx, rings) = opened.map_err(|e| failed("AF_XDP socket")(with_cause(e)))?;
@@ -122,8 +121,7 @@ impl XdpPort {
             rings.ok_or_else(|| failed("AF_XDP socket")("no fill ring was given".into()))?;
 
         let free = frames.split_off(frames.len() - TX_FRAMES);
-        // SAFETY: these frames are of this socket's UMEM and nowhere else: the transmitter's were
-        // split off.
+        // SAFETY: these frames are of this socket's UMEM and in no other place: the transmitter's were separated before.
         unsafe { fill.produce(&frames) };
         Ok(Self {
             batch: [frames[0]; RX_BATCH],
@@ -138,14 +136,14 @@ impl XdpPort {
         })
     }
 
-    /// Hands up to [`RX_BATCH`] received frames to `each`, in order, and gives their memory back to
-    /// the kernel. Returns how many there were.
+    /// Passes up to [`RX_BATCH`] received frames to `each`, in order, and returns their memory to the kernel. Returns their
+    /// number.
     pub fn receive(&mut self, mut each: impl FnMut(&[u8])) -> usize {
         // SAFETY: the descriptors come from this socket's ring, whose frames are of this UMEM.
         let count = unsafe { self.rx.consume(&mut self.batch) };
         for descriptor in &self.batch[..count] {
-            // SAFETY: the kernel gave this frame up with the descriptor, and nobody else holds it:
-            // it goes back to the fill ring below, after the last use of these bytes.
+            // SAFETY: the kernel has released this frame with the descriptor, and it has no other user: it returns to the
+            // fill ring below, after the last use of these bytes.
             each(unsafe { self.umem.data(descriptor) }.contents());
         }
         if count > 0 {
@@ -156,9 +154,9 @@ impl XdpPort {
         count
     }
 
-    /// Lets `write` fill one frame and hands it to the kernel's ring; [`kick`](Self::kick) sends.
-    /// `write` returns the frame's length, or `None` to send nothing. False: nothing was sent,
-    /// because `write` had nothing or [`TX_OUTSTANDING_MAX`] frames are on their way.
+    /// Lets `write` fill a frame and puts it into the kernel's ring; [`kick`](Self::kick) sends it. `write` returns the
+    /// frame's length, or `None` for no frame. Returns false if nothing was sent, because `write` returned `None` or
+    /// [`TX_OUTSTANDING_MAX`] frames are outstanding.
     pub fn send(&mut self, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
         if self.outstanding >= TX_OUTSTANDING_MAX {
             return false;
@@ -182,8 +180,8 @@ impl XdpPort {
         descriptor: &mut FrameDesc,
         write: impl FnOnce(&mut [u8]) -> Option<usize>,
     ) -> bool {
-        // SAFETY: the descriptor came from the free list, so neither the kernel nor anybody here
-        // holds this frame of the UMEM.
+        // SAFETY: the descriptor came from the free list, so neither the kernel nor this process uses this frame of the
+        // UMEM.
         let mut data = unsafe { self.umem.data_mut(descriptor) };
         let mut cursor = data.cursor();
         // a descriptor from the completion ring has length zero
@@ -194,16 +192,16 @@ impl XdpPort {
         length.is_some()
     }
 
-    /// Makes the kernel send what is in the TX ring and takes completed frames back.
+    /// Makes the kernel send the frames in the TX ring, and reclaims completed frames.
     ///
     /// # Errors
-    /// The kernel's error, unless it requires another try, the link is down (both leave the frames
-    /// where they are), or the device dropped one (counted).
+    /// The kernel's error, except if it requires a retry or the link is down (both leave the frames in the ring), or the
+    /// device dropped a frame (counted).
     pub fn kick(&mut self) -> Result<(), SocketError> {
         if self.outstanding > 0 {
             match send(self.rx.fd().as_raw_fd(), &[], MsgFlags::MSG_DONTWAIT) {
                 Ok(_) | Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENETDOWN) => {}
-                // xsk_generic_xmit: completed, but the device answered with a drop
+                // xsk_generic_xmit: completed, but the device reported a drop
                 Err(Errno::EBUSY) => self.device_drops += 1,
                 Err(errno) => return Err(SocketError::Send(errno)),
             }
@@ -212,12 +210,12 @@ impl XdpPort {
         Ok(())
     }
 
-    /// Frames handed to the kernel and not completed.
+    /// Returns the number of frames passed to the kernel and not completed.
     pub fn outstanding(&self) -> usize {
         self.outstanding
     }
 
-    /// Frames that the device dropped on transmission.
+    /// Returns the number of frames that the device dropped on transmission.
     pub fn device_drops(&self) -> u64 {
         self.device_drops
     }

@@ -1,4 +1,4 @@
-//! The endpoint without its socket and its clock: frames and moments in, frames out.
+//! The endpoint without its socket and clock: frames and times in, frames out.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +13,7 @@ use super::receiver::FlowReceiver;
 use super::report::{ControlCounts, EndpointReport, KernelLosses, Snapshot, REPORT_FORMAT};
 use super::sender::FlowSender;
 
-/// Most MAC control frames that wait to be sent.
+/// Maximum number of MAC control frames waiting to be sent.
 pub const INJECTED_MAX: usize = 64;
 
 const ETHERTYPE_AT: usize = 12;
@@ -22,7 +22,7 @@ const ETHERTYPE_MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 /// 01-80-C2-00-00-0X: frames that no bridge forwards (IEEE 802.1Q table 8-1).
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
-/// A host on one link: what it has sent, what it has received, what holds it.
+/// A host on one link: its sent and received frames, and its pauses.
 #[derive(Debug)]
 pub struct Station {
     config: EndpointConfig,
@@ -42,7 +42,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// A station that has done nothing yet; `config` has passed [`EndpointConfig::check`].
+    /// Creates a station in its initial state; `config` has passed [`EndpointConfig::check`].
     pub fn new(config: EndpointConfig) -> Self {
         let mut pfc_priorities = [false; PRIORITY_COUNT];
         for priority in &config.pfc_priorities {
@@ -86,8 +86,7 @@ impl Station {
         }
     }
 
-    /// Begins traffic at `at`, if the configuration does not set it. Returns false if it does, or
-    /// if this was called before.
+    /// Starts traffic at `at`, unless the configuration sets the start. Returns false if it does, or on a second call.
     pub fn begin(&mut self, at: Instant) -> bool {
         if self.config.start_monotonic_nanos.is_some() {
             return false;
@@ -98,7 +97,7 @@ impl Station {
         true
     }
 
-    /// A frame arrived: all its bytes from the destination address on.
+    /// Handles a received frame with all bytes from the destination address on.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         if bytes.get(ETHERTYPE_AT..ETHERTYPE_AT + 2) == Some(&ETHERTYPE_MAC_CONTROL[..]) {
             self.receive_mac_control(now, bytes);
@@ -109,15 +108,15 @@ impl Station {
         }
     }
 
-    /// Passes the time: to be called before frames of this time are handed in or taken.
+    /// Advances the time. Call this before passing or taking frames at this time.
     pub fn tick(&mut self, now: Instant) {
         for sender in &mut self.senders {
             sender.tick(now, &self.pauses);
         }
     }
 
-    /// Writes the frame that leaves now to `buffer` and returns its length. `None`: nothing may.
-    /// What is returned counts as sent.
+    /// Writes the frame to be sent now to `buffer`, counts it as sent, and returns its length. `None` if no frame may be
+    /// sent.
     pub fn next_frame(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         if let Some(control) = self.to_inject.pop_front() {
             let length = control.emit(self.config.address, buffer)?;
@@ -128,8 +127,8 @@ impl Station {
         self.senders[flow].write(now, buffer)
     }
 
-    /// When [`next_frame`](Self::next_frame) or [`tick`](Self::tick) has something to do next, not
-    /// before `now`. `None`: not before something arrives.
+    /// Returns the next time, not before `now`, at which [`next_frame`](Self::next_frame) or [`tick`](Self::tick) has work;
+    /// `None` for none before an arrival.
     pub fn next_moment(&self, now: Instant) -> Option<Instant> {
         if !self.to_inject.is_empty() {
             return Some(now);
@@ -143,7 +142,7 @@ impl Station {
             .min()
     }
 
-    /// Queues a MAC control frame, sent before any data. False: too many wait already.
+    /// Queues a MAC control frame, which is sent before any data. Returns false if too many wait.
     pub fn inject(&mut self, control: MacControl) -> bool {
         let room = self.to_inject.len() < INJECTED_MAX;
         if room {
@@ -152,13 +151,13 @@ impl Station {
         room
     }
 
-    /// Sets whether PFC holds it.
+    /// Sets if it obeys PFC.
     pub fn obey_pfc(&mut self, now: Instant, obeys: bool) {
         let pfc = self.pfc_priorities.map(|obeyed| obeyed && obeys);
         self.pauses.obey_pfc(now, pfc);
     }
 
-    /// No further data frame leaves.
+    /// Stops sending data frames.
     pub fn stop_sending(&mut self, now: Instant) {
         self.pacer.stop();
         for sender in &mut self.senders {
@@ -166,7 +165,7 @@ impl Station {
         }
     }
 
-    /// Counters as of `now`.
+    /// Returns the counters as of `now`.
     pub fn snapshot(&self, now: Instant) -> Snapshot {
         let paused = |priority: &&Priority| self.pauses.is_paused(now, **priority);
         Snapshot {
@@ -183,7 +182,7 @@ impl Station {
         }
     }
 
-    /// The final report as of `now`; `kernel` is what the socket knows.
+    /// Returns the final report as of `now`; `kernel` has the socket's losses.
     pub fn report(&self, now: Instant, kernel: KernelLosses) -> EndpointReport {
         let senders = self.senders.iter();
         EndpointReport {
@@ -307,7 +306,7 @@ mod tests {
     #[test]
     fn a_whole_flow_arrives() {
         let (mut a, mut b) = pair();
-        // 80 microseconds from frame to frame, for 8 ms
+        // one frame per 80 microseconds, for 8 ms
         assert_eq!(carry(&mut a, &mut b, at(0), at(90_000)), 100);
         let received = &b.report(at(100_000), KernelLosses::default()).received[0];
         assert_eq!(

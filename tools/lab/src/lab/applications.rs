@@ -1,4 +1,4 @@
-//! The programs of a scenario, on hosts with an ordinary kernel.
+//! Applications of a scenario, on hosts with an ordinary kernel.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -16,7 +16,7 @@ use super::process::{inside, Process};
 
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// Maximum part of a program's output in the result.
+/// Maximum length of a program's output in the result, in bytes.
 const OUTPUT_MAX: u64 = 64 << 10;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Running {
     ended: Option<(Option<i32>, Duration)>,
 }
 
-/// All of them. They end with the value.
+/// All applications; dropping this ends them.
 #[derive(Debug)]
 pub struct Applications {
     all: Vec<Running>,
@@ -40,7 +40,7 @@ impl Applications {
     ///
     /// # Errors
     ///
-    /// When one cannot be started, ends, or does not listen in time.
+    /// When a server cannot be started, ends, or does not listen in time.
     pub fn start_servers(scenario: &Scenario, names: &Names) -> Result<Self> {
         let mut applications = Self {
             all: Vec::new(),
@@ -72,7 +72,8 @@ impl Applications {
         Ok(applications)
     }
 
-    /// Starts those whose time has come, `since` the beginning of the run, and notes which have ended. True once all have.
+    /// Starts the applications due at `since` after the beginning of the run, and records those that have ended. Returns
+    /// true once all have.
     ///
     /// # Errors
     ///
@@ -92,7 +93,7 @@ impl Applications {
         Ok(is_over)
     }
 
-    /// Ends what still runs, clients first; what each of them came to.
+    /// Ends the applications that still run, clients first; returns the results of all.
     ///
     /// # Errors
     ///
@@ -178,7 +179,7 @@ fn wait_until_it_listens(server: &mut Process, namespace: &str, port: u16) -> Re
     let proc = PathBuf::from(format!("/proc/{}", server.id()));
     let listens = wait_for(SERVER_LIMIT, || {
         server.check()?;
-        // Before it is there it sees the sockets of another namespace.
+        // Before it has entered the namespace, it sees the sockets of another.
         let is_inside = std::fs::metadata(proc.join("ns/net")).is_ok_and(|at| at.ino() == wanted);
         let tables = ["tcp", "tcp6", "udp", "udp6"].map(|table| {
             let text = std::fs::read_to_string(proc.join("net").join(table)).unwrap_or_default();
@@ -214,7 +215,7 @@ fn is_bound(table: &str, port: u16, must_listen: bool) -> bool {
 fn iperf3(report: &str) -> Option<(Option<f64>, Option<u64>)> {
     let report: serde_json::Value = serde_json::from_str(report).ok()?;
     let end = &report["end"];
-    // Of UDP, the client's summary is what the server reported.
+    // For UDP, the client's summary is the server's report.
     let received = match end["sum_received"].is_object() {
         true => &end["sum_received"],
         false => &end["sum"],
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_gives_what_arrived_and_what_was_sent_again() {
+    fn a_report_contains_arrivals_and_repetitions() {
         let tcp =
             r#"{"end":{"sum_sent":{"retransmits":7},"sum_received":{"bits_per_second":9.5e7}}}"#;
         assert_eq!(iperf3(tcp), Some((Some(9.5e7), Some(7))));

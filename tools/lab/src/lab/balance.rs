@@ -1,5 +1,4 @@
-//! Fate of all frames of a network. Hosts number their frames, so that losses are counted and not
-//! estimated.
+//! Accounts of all frames of a network. Hosts number their frames, so losses are counted rather than estimated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,45 +9,44 @@ use super::interrupt::wait_for;
 use super::stage::Stage;
 use crate::endpoint::report::EndpointReport;
 
-/// Consecutive checks, 20 ms apart, without any change: for a network that holds no frames.
+/// Number of consecutive unchanged checks, 20 ms apart, for a network that holds no frames.
 const QUIET: u32 = 25;
-/// Number of checks for a network that holds frames: they may wait for a pause to run out, which at
-/// a lab's slowest rate takes 3.4 s.
+/// The same for a network that holds frames: they may wait for a pause to expire, which takes 3.4 s at a lab's lowest rate.
 const QUIET_HOLDING: u32 = 200;
 
-/// When a network whose hosts send nothing more has come to rest.
+/// Condition for a network with silent hosts to be at rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// All that was held has left.
+    /// All held frames have left.
     Drained,
-    /// Nothing moves any more, be it that some frames cannot leave.
+    /// Nothing moves any more, even if some frames cannot leave.
     Still,
 }
 
-/// Fate of all frames, once nothing moves any more.
+/// Accounts of all frames once nothing moves any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
-    /// Frames that the hosts handed to their devices.
+    /// Frames that the hosts passed to their devices.
     pub sent: u64,
-    /// Frames that arrived whole, each counted once.
+    /// Distinct frames that arrived intact.
     pub received: u64,
-    /// Dropped by the switches that run, by reason.
+    /// Frames dropped by the running switches, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Lost in the rings of the switches that run.
+    /// Frames lost in the rings of the running switches.
     pub lost_by_kernel: u64,
-    /// Lost in the rings or at the devices of the hosts.
+    /// Frames lost in the rings or at the devices of the hosts.
     pub lost_by_hosts: u64,
-    /// Held by the switches that run.
+    /// Frames held by the running switches.
     pub held: u64,
 }
 
 impl Balance {
-    /// Frames that did not arrive.
+    /// Returns the number of frames that did not arrive.
     pub fn missing(&self) -> u64 {
         self.sent.saturating_sub(self.received)
     }
 
-    /// Frames that are counted as lost, or held by a switch.
+    /// Returns the number of frames counted as lost, or held by a switch.
     pub fn accounted(&self) -> u64 {
         self.dropped.values().sum::<u64>() + self.lost_by_kernel + self.lost_by_hosts + self.held
     }
@@ -81,7 +79,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// When it has not within `limit`, or a switch or host does not answer.
+    /// When it is not at rest within `limit`, or a switch or host does not answer.
     pub fn settle(&mut self, rest: Rest, limit: Duration) -> Result<()> {
         for host in &mut self.hosts {
             host.stop_sending()?;
@@ -108,7 +106,7 @@ impl Stage {
         })
     }
 
-    /// Returns frames that hosts have received whole, each counted once.
+    /// Returns the number of distinct frames that hosts have received intact.
     fn arrived_frames(&mut self) -> Result<u64> {
         let mut arrived = 0;
         for host in &mut self.hosts {
@@ -118,14 +116,14 @@ impl Stage {
         Ok(arrived)
     }
 
-    /// Ends the hosts and adds up; also returns each host's report. To be called when the network
-    /// has [settled](Self::settle).
+    /// Ends the hosts and adds up the frames; also returns each host's report. Call it once the network has
+    /// [settled](Self::settle).
     ///
     /// # Errors
     ///
     /// When a switch or host does not answer, or a host fails.
     pub fn balance(&mut self) -> Result<(Balance, Vec<EndpointReport>)> {
-        // First: what is held for the sake of a host may leave when that is gone.
+        // First: frames held for a host may leave once it is gone.
         let mut balance = Balance::of_switches(self)?;
         let reports = self.finish_hosts()?;
         reports.iter().for_each(|report| balance.add_host(report));

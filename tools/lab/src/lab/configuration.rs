@@ -1,4 +1,4 @@
-//! From a scenario's switch to the configuration of its daemon: devices, sockets and listeners are added.
+//! Derives a daemon's configuration from a scenario's switch by adding devices, sockets and listeners.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -16,16 +16,16 @@ use super::topology::device;
 
 /// Interval of the occupancy curves.
 pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);
-/// Short runs also have whole intervals of peaks.
+/// Short runs must contain whole intervals of peaks as well.
 const WATERMARK_INTERVAL: weir_core::Duration = weir_core::Duration::from_secs(1);
 
-/// Address of every switch's metrics, in its own namespace.
+/// Address of every switch's metrics, in its namespace.
 pub const METRICS_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 
-/// Address of every switch's live page, in its own namespace.
+/// Address of every switch's live page, in its namespace.
 pub const PAGE_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9465);
 
-/// The configuration of switch `index` in a lab.
+/// Returns the configuration of switch `index` in a lab.
 pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonConfig {
     const SAMPLES_SPARE: u64 = 3_000;
     let samples = scenario.duration.as_nanos() / HISTORY_INTERVAL.as_nanos() + SAMPLES_SPARE;
@@ -40,7 +40,7 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
             ..PageConfig::OFF
         },
         dataplane: DataplaneConfig {
-            // Many switches share few cores: an idle thread sleeps at once.
+            // Many switches share few cores, so an idle thread sleeps at once.
             spin: weir_core::Duration::ZERO,
             history_interval: HISTORY_INTERVAL,
             history_length: samples as usize,
@@ -50,11 +50,11 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
     }
 }
 
-/// Set in the environment (`WEIR_LAB_EXPRESS=1`), every switch of every lab uses the express path, so that all tests of real
-/// switches can be run with it.
+/// Environment variable (`WEIR_LAB_EXPRESS=1`) with which every switch of every lab uses the express path, so that all tests
+/// of real switches can run with it.
 pub const EXPRESS_VARIABLE: &str = "WEIR_LAB_EXPRESS";
 
-/// Has the frames of every class that may, lossless ones too, use the express path.
+/// Lets frames of every permitted class, including lossless ones, use the express path.
 pub fn use_express_path(config: &mut DaemonConfig) {
     config.dataplane.express = Express::On;
     let with_levels = config.ports.iter().all(Port::lets_levels_pass);
@@ -66,7 +66,7 @@ pub fn use_express_path(config: &mut DaemonConfig) {
     }
 }
 
-/// The daemon's configuration of switch `index`, with an API and no other listener.
+/// Returns the daemon's configuration of switch `index`, with an API and no other listener.
 pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonConfig {
     let peers = scenario.ports(index);
     let switch = scenario.switch(index, &peers);
@@ -121,7 +121,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         gnmi: GnmiConfig::default(),
         page: PageConfig::OFF,
         dataplane: DataplaneConfig {
-            // To try transports is what a lab is for.
+            // Labs are for testing transports.
             impair: true,
             ..DataplaneConfig::of(switch.frames)
         },
@@ -131,7 +131,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         ecn: switch.ecn,
         deadlock: switch.deadlock,
         pfcwd: PfcwdConfig {
-            // A scenario's hosts pause for as long as it says.
+            // A scenario's hosts pause as long as it specifies.
             enabled: Some(scenario.pfcwd.enabled.unwrap_or(false)),
             ..scenario.pfcwd
         },
@@ -154,8 +154,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
     }
 }
 
-/// Returns hosts with a kernel and the addresses that the lab gives them, if their switches are to
-/// know them.
+/// Returns hosts with a kernel and their lab addresses, if their switches must know them.
 fn stations(scenario: &Scenario) -> Vec<Station> {
     let multicast = scenario.multicast.as_ref();
     if !multicast.is_some_and(|multicast| multicast.suppress) {
@@ -176,9 +175,8 @@ mod tests {
 
     use super::*;
 
-    /// The core's configuration is the same whether a daemon or the simulator runs the switch,
-    /// except for the needs of rings and late threads and values derived from a daemon's name; and
-    /// the daemon's file contains all of it.
+    /// A daemon's and the simulator's core configurations are the same, except for the needs of rings and late threads and
+    /// for values derived from a daemon's name. The daemon's file contains all of it.
     #[test]
     fn a_daemon_of_the_lab_is_the_switch_of_the_scenario() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring4.toml");
@@ -198,7 +196,7 @@ mod tests {
                 core.shaper_burst = simulated.shaper_burst;
                 core.shaper_burst_time = simulated.shaper_burst_time;
                 core.seed = simulated.seed;
-                // A daemon bounds the addresses behind a host's port; scenarios have few.
+                // A daemon limits the addresses behind a host's port; scenarios have few.
                 core.ports
                     .iter_mut()
                     .for_each(|port| port.address_limit = None);

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: everything that waits looks here, so that the run ends and cleans up behind it.
+//! Ctrl-C and SIGTERM: all waits check here, so that the run ends and cleans up.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub fn catch() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))
 }
 
-/// `Err` once a signal came.
+/// Fails once a signal has arrived.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn check() -> Result<(), Interrupted> {
     }
 }
 
-/// Polls `condition` until it returns a value, for `limit` at most; `Ok(None)` then.
+/// Polls `condition` until it returns a value, for at most `limit`; then returns `Ok(None)`.
 ///
 /// # Errors
 ///

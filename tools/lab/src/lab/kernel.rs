@@ -1,4 +1,4 @@
-//! Hosts with an ordinary kernel: their addresses, their lines, and `weir-host` where the kernel has what it needs.
+//! Hosts with an ordinary kernel: their addresses, their lines, and `weir-host` if the kernel supports it.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use super::process::{inside, program};
 
 const WEIR_HOST: &str = "weir-host";
 
-/// Hosts that are set up. Those that obey PFC stop doing so with the value.
+/// Configured hosts. Dropping this detaches `weir-host`.
 #[derive(Debug)]
 pub struct KernelHosts {
     /// Namespaces in which `weir-host` is attached to the device.
@@ -20,8 +20,8 @@ pub struct KernelHosts {
 }
 
 impl KernelHosts {
-    /// Gives each host its address, and a line of its rate: `weir-host`, or a token bucket. Does
-    /// nothing where hosts are endpoints.
+    /// Sets each host's address, and its line rate through `weir-host` or a token bucket. Does nothing if hosts are
+    /// endpoints.
     ///
     /// # Errors
     ///
@@ -73,9 +73,8 @@ impl KernelHosts {
         self.attached.iter().any(|attached| attached == namespace)
     }
 
-    /// Returns `Err` with the reason for which the host does not obey PFC. Priorities are those
-    /// that the switch reads from frames, and the rate, which pause times depend on, is the
-    /// switch's: veth reports another one.
+    /// Attaches `weir-host`; the error is the reason for which the host does not obey PFC. Priorities are those that the
+    /// switch reads from frames. The rate, on which pause times depend, is the switch's, since veth reports another one.
     fn attach(&self, host: &Host, namespace: &str) -> Result<(), String> {
         if !host.obeys_pfc {
             return Err("obeys-pfc = false".to_owned());
@@ -103,8 +102,7 @@ impl KernelHosts {
         Err(said.unwrap_or("weir-host attach failed").trim().to_owned())
     }
 
-    /// Sets the rate of the host's line. Excess frames wait, as in a NIC: TCP feels it and drops
-    /// nothing.
+    /// Sets the rate of the host's line. Excess frames wait, as in a NIC, so that TCP slows down without drops.
     fn limit(&self, host: &Host, namespace: &str) -> Result<()> {
         const BURST: &str = "16kb";
         const LIMIT: &str = "4mb";
@@ -153,7 +151,7 @@ impl Drop for KernelHosts {
     }
 }
 
-/// One line for each host: its name, namespace, address and switch.
+/// Formats one line per host: its name, namespace, address and switch.
 pub fn addresses(scenario: &Scenario, names: &Names) -> String {
     let line = |(index, host): (usize, &Host)| {
         format!(

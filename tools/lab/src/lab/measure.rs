@@ -1,4 +1,4 @@
-//! From what hosts and switches counted to the result of a run.
+//! Computes the result of a run from the counts of hosts and switches.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use weir_results::assemble::{assemble, seconds_since, Parts};
 use super::configuration::HISTORY_INTERVAL;
 use crate::endpoint::report::{EndpointReport, ReceivedFlow};
 
-/// All that was collected.
+/// Collected data of a run.
 #[derive(Debug)]
 pub struct Raw {
-    /// When traffic began.
+    /// Start of traffic.
     pub start: Instant,
-    /// By host; none where hosts are ordinary kernels.
+    /// Reports by host; empty if hosts are ordinary kernels.
     pub reports: Vec<EndpointReport>,
-    /// By application.
+    /// Results by application.
     pub applications: Vec<ApplicationResult>,
-    /// By switch, after the drain.
+    /// Statuses by switch, after the drain.
     pub statuses: Vec<Status>,
     /// By switch, after the drain: queues, and pauses of their neighbours.
     pub buffers: Vec<(Vec<Queue>, Vec<Pfc>)>,
-    /// By switch.
+    /// Events by switch.
     pub events: Vec<Vec<Event>>,
-    /// By switch.
+    /// Histories by switch.
     pub histories: Vec<Vec<Sample>>,
 }
 
-/// The result of a run, its expectations judged.
+/// Returns the result of a run, with its expectations evaluated.
 pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
     let control_frames = |status: &Status| status.pfc_sent_total + status.clcm.sent_total;
     let parts = Parts {
@@ -62,8 +62,8 @@ fn received(raw: &Raw, id: u32) -> Option<&ReceivedFlow> {
 
 /// Frames in the switches at the end are in flight; those neither there nor received are lost.
 ///
-/// Flows keep their order, so a number that is missing below the highest received one was lost.
-/// Numbers missing above it are in flight as far as the switches hold frames, and lost beyond.
+/// Flows keep their order, so a missing number below the highest received one was lost. Missing numbers above it are in
+/// flight as far as the switches hold frames, and lost otherwise.
 fn flows(scenario: &Scenario, raw: &Raw) -> Vec<FlowResult> {
     let mut held = held(raw);
     scenario
@@ -106,7 +106,7 @@ fn buffers(scenario: &Scenario, raw: &Raw) -> Vec<BufferResult> {
     let mut buffers = Vec::new();
     for (index, (queues, told)) in raw.buffers.iter().enumerate() {
         let switch = &scenario.switches[index];
-        // XOFF and XON that the host behind a port has got.
+        // XOFF and XON received by the host behind a port.
         let heard = |port: &str, priority: u8| {
             let mut hosts = scenario.hosts.iter().zip(&raw.reports);
             let (_, report) =

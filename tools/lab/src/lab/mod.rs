@@ -1,5 +1,5 @@
-//! Running a scenario with real frames: every switch a daemon, every host an endpoint or an ordinary kernel, each in a
-//! network namespace of its own.
+//! Runs a scenario with real frames: every switch is a daemon, every host an endpoint or an ordinary kernel, each in a
+//! separate network namespace.
 
 pub mod applications;
 pub mod balance;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Every namespace of every run begins with this.
+/// Prefix of all namespaces of all runs.
 pub const PREFIX: &str = "weir-";
 
 /// Default parent of run directories.
@@ -18,7 +18,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Names that no other run of this machine has: they hold the process id and a count.
+    /// Creates names that no other run on this machine has: they contain the process ID and a counter.
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -34,22 +34,22 @@ impl Names {
         &self.prefix
     }
 
-    /// Configurations, logs, sockets and reports of this run.
+    /// Returns the directory of this run's configurations, logs, sockets and reports.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The namespace of a switch or host.
+    /// Returns the namespace of a switch or host.
     pub fn namespace(&self, node: &str) -> String {
         format!("{}{node}", self.prefix)
     }
 
-    /// The run directory of a switch's daemon.
+    /// Returns the run directory of a switch's daemon.
     pub fn run_dir(&self, switch: &str) -> PathBuf {
         self.directory.join(switch)
     }
 
-    /// The device of a host. A switch's devices have the names of what they lead to.
+    /// Returns the device of a host. A switch's devices are named after their peers.
     pub fn host_device(&self) -> &'static str {
         "eth0"
     }

@@ -1,7 +1,7 @@
-//! UDP source ports that lead flows along their paths.
+//! UDP source ports that steer flows along their paths.
 //!
-//! Where a route has several members a switch chooses by the flow hash. A scenario with `via` for a
-//! flow needs certain members; the lab looks for a source port whose hash picks them all.
+//! If a route has several members, a switch chooses by the flow hash. `via` of a flow requires certain members, and the lab
+//! searches for a source port whose hash selects all of them.
 
 use anyhow::{Context, Result};
 use weir_config::scenario::{PortPeer, Scenario};
@@ -11,11 +11,11 @@ use weir_ebpf::udp_flow_hash;
 use crate::endpoint::config::SOURCE_PORTS;
 use crate::endpoint::frame::{ip_address, UDP_PORT};
 
-/// The UDP source port of a flow; no two flows of a scenario have the same one.
+/// Returns the UDP source port of a flow, which is unique in its scenario.
 ///
 /// # Errors
 ///
-/// When no port leads a flow along its `via`.
+/// When no port steers a flow along its `via`.
 pub fn source_port(scenario: &Scenario, flow: usize) -> Result<u16> {
     let ports = SOURCE_PORTS.skip(flow).step_by(scenario.flows.len().max(1));
     let mut ports = ports.filter(|port| goes_via(scenario, flow, *port));
@@ -27,7 +27,7 @@ pub fn source_port(scenario: &Scenario, flow: usize) -> Result<u16> {
     })
 }
 
-/// The switches that a flow goes over with this source port, first to last.
+/// Returns the switches that a flow passes with this source port, first to last.
 pub fn way(scenario: &Scenario, flow: usize, source_port: u16) -> Vec<usize> {
     let flow = &scenario.flows[flow];
     let addresses = [flow.from, flow.to].map(|host| ip_address(scenario.hosts[host].address));
@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// With 64 buckets for 3 members the last bucket goes to the first member, and so does bucket 0 behind it.
+    /// With 64 buckets for 3 members, the last bucket goes to the first member, and so does bucket 0 after it.
     #[test]
     fn members_are_picked_by_bucket() {
         let picks: Vec<usize> = (62..68)
@@ -85,7 +85,7 @@ mod tests {
             for flow in 0..scenario.flows.len() {
                 let port = source_port(&scenario, flow).unwrap();
                 let taken = way(&scenario, flow, port);
-                // Where the hash decides, the path still leads to the host.
+                // If the hash decides, the path still leads to the host.
                 let expected = scenario.way(flow).unwrap_or_else(|| taken.clone());
                 assert_eq!(taken, expected, "{}", scenario.name);
                 let to = scenario.flows[flow].to;

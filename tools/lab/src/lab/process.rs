@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use super::interrupt::wait_for;
 
-/// The program `name` beside the running one, or in `WEIR_BIN_DIR`.
+/// Finds the program `name` next to the running one, or in `WEIR_BIN_DIR`.
 ///
 /// # Errors
 ///
@@ -23,7 +23,7 @@ pub fn program(name: &str) -> Result<PathBuf> {
         .map(PathBuf::from)
         .into_iter()
         .collect();
-    // A test runs in target/debug/deps; installed, some are in bin and others in sbin.
+    // A test runs in target/debug/deps; installed programs are in bin and sbin.
     candidates.extend(here.ancestors().skip(1).take(2).map(Path::to_owned));
     candidates.extend(here.ancestors().nth(2).map(|above| above.join("sbin")));
     candidates
@@ -35,7 +35,7 @@ pub fn program(name: &str) -> Result<PathBuf> {
         })
 }
 
-/// `command` inside a network namespace, to get SIGTERM when the thread that starts it dies, killed or not.
+/// Returns `command` inside a network namespace. It receives SIGTERM when the starting thread ends, even by a kill.
 /// `nsenter` keeps the mounts, which `ip netns exec` would hide.
 pub fn inside(namespace: &str, command: &Path) -> Command {
     let mut enter = Command::new("setpriv");
@@ -47,7 +47,7 @@ pub fn inside(namespace: &str, command: &Path) -> Command {
     enter
 }
 
-/// A child whose output goes to a file.
+/// A child process whose output goes to a file.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -57,8 +57,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` with standard error in `log`, in a process group of its own: Ctrl-C reaches the lab
-    /// alone.
+    /// Starts `command` with standard error in `log`, in a separate process group, so that Ctrl-C reaches only the lab.
     ///
     /// # Errors
     ///
@@ -81,21 +80,21 @@ impl Process {
         })
     }
 
-    /// The child, for its pipes.
+    /// Returns the child, for its pipes.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Its process id.
+    /// Returns its process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Fails with the end of its log when it has ended.
+    /// Checks that it still runs.
     ///
     /// # Errors
     ///
-    /// Then.
+    /// When it has ended, with the end of its log.
     pub fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
             bail!(
@@ -107,7 +106,7 @@ impl Process {
         Ok(())
     }
 
-    /// Asks it to end, unless it was asked before.
+    /// Asks it to end, unless this was done before.
     pub fn ask_to_end(&mut self) {
         if !self.asked_to_end {
             self.asked_to_end = true;
@@ -119,7 +118,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// When it had to be killed, or reports a failure.
+    /// When it had to be killed, or failed.
     pub fn end(mut self, limit: Duration) -> Result<()> {
         self.ask_to_end();
         match self.wait(limit)? {
@@ -134,7 +133,7 @@ impl Process {
         }
     }
 
-    /// Waits for its end; `None` when it takes longer than `limit`.
+    /// Waits for its end; returns `None` after `limit`.
     ///
     /// # Errors
     ///
@@ -143,19 +142,19 @@ impl Process {
         wait_for(limit, || Ok(self.child.try_wait()?))
     }
 
-    /// Sends a signal; one that has ended already does not mind.
+    /// Sends a signal; does nothing if it has ended.
     pub fn signal(&self, signal: Signal) {
         let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
     }
 
-    /// Kills it with the processes that it has started, which may outlive it: a keeper's switch does.
+    /// Kills it and its child processes, which might outlive it, as a keeper's switch does.
     pub fn kill_all(&self) {
         for process in with_descendants(self.child.id()) {
             let _ = kill(Pid::from_raw(process as i32), Signal::SIGKILL);
         }
     }
 
-    /// The last lines of its log.
+    /// Returns the last lines of its log.
     pub fn log_end(&self) -> String {
         const LINES: usize = 20;
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();

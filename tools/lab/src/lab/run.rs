@@ -21,17 +21,17 @@ use crate::endpoint::run::clock;
 /// Options of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Leave logs and configurations behind.
+    /// Keep logs and configurations.
     pub keep: bool,
-    /// Say nothing while it goes on.
+    /// Print no progress.
     pub quiet: bool,
-    /// Threads of each switch that serve its sockets.
+    /// Number of threads of each switch that serve its sockets.
     pub workers: Workers,
-    /// Use of the express path by their ports; `None` for the configuration's.
+    /// Use of the express path; `None` for the configuration's setting.
     pub express: Option<Express>,
 }
 
-/// A network that holds the same number of frames for this long drains no further.
+/// A network that holds the same number of frames for this long does not drain further.
 const STILL: Duration = Duration::from_millis(1500);
 const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 
@@ -39,17 +39,16 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// When anything fails that is not a matter of the experiment, and for features that the lab lacks.
-/// All that was built is removed then as well.
+/// When something fails outside the experiment itself, or the lab lacks a feature. Everything is removed in that case too.
 pub fn run(scenario: &Scenario, options: Options) -> Result<RunResult> {
     run_and(scenario, options, |_| Ok(())).map(|(result, ())| result)
 }
 
-/// Like [`run`], and calls `look` with the network when it has drained and still runs.
+/// Like [`run`], but calls `look` with the network when it has drained and still runs.
 ///
 /// # Errors
 ///
-/// As [`run`], and those of `look`.
+/// Those of [`run`] and of `look`.
 pub fn run_and<T>(
     scenario: &Scenario,
     options: Options,
@@ -117,8 +116,7 @@ fn run_on(
     Ok(result(scenario, &raw))
 }
 
-/// Runs hosts that are ordinary kernels: from the first application to the end of the last one, or
-/// of the time.
+/// Runs hosts with ordinary kernels, from the first application to the end of the last one or of the time.
 fn run_applications(
     scenario: &Scenario,
     stage: &mut Stage,
@@ -197,7 +195,7 @@ fn collect(stage: &mut Stage, start: Instant) -> Result<Raw> {
     Ok(raw)
 }
 
-/// Waits for the end of traffic, with faults when they are due and a line of progress each second.
+/// Waits for the end of traffic, applies due faults, and prints a line of progress each second.
 fn watch(
     scenario: &Scenario,
     stage: &mut Stage,
@@ -255,7 +253,7 @@ fn watch(
     }
 }
 
-/// Waits until the switches hold nothing, or drain no further.
+/// Waits until the switches hold no frames, or do not drain further.
 fn drain(stage: &mut Stage, progress: &Progress) -> Result<()> {
     let mut last = (u64::MAX, std::time::Instant::now());
     let emptied = wait_for(DRAIN_LIMIT, || {
@@ -272,7 +270,7 @@ fn drain(stage: &mut Stage, progress: &Progress) -> Result<()> {
     Ok(())
 }
 
-/// Progress lines: overwritten on a terminal, one after the other elsewhere.
+/// Progress lines: overwritten on a terminal, consecutive elsewhere.
 struct Progress {
     quiet: bool,
     is_terminal: bool,

@@ -24,8 +24,8 @@ use crate::endpoint::report::{EndpointReport, OutputLine, Snapshot};
 use crate::endpoint::run::clock;
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// Time from all endpoints being ready to the first frame: by then they know when that is, and
-/// switches, which check twice a second, have seen that their ports have a peer.
+/// Time from all endpoints being ready to the first frame. By then they know the time, and the switches, which check twice a
+/// second, have noticed their peers.
 const BEGIN_MARGIN: weir_core::Duration = weir_core::Duration::from_millis(800);
 
 /// A running endpoint.
@@ -38,14 +38,14 @@ pub struct HostProcess {
     report: PathBuf,
 }
 
-/// Everything of one run. The fields go in this order: processes before the namespaces they are in.
+/// Everything of one run. The fields are dropped in this order: processes before their namespaces.
 #[derive(Debug)]
 pub struct Stage {
-    /// The hosts, as in the scenario.
+    /// Hosts in the order of the scenario.
     pub hosts: Vec<HostProcess>,
-    /// The switches, as in the scenario.
+    /// Switches in the order of the scenario.
     pub switches: Vec<SwitchProcess>,
-    /// State of hosts that are ordinary kernels.
+    /// State of hosts with ordinary kernels.
     pub kernel: KernelHosts,
     _topology: Topology,
     directory: Directory,
@@ -60,20 +60,20 @@ struct Directory {
 }
 
 impl Stage {
-    /// Builds the topology and starts all daemons; when they forward, hosts can be started.
+    /// Builds the topology and starts all daemons; returns once they forward, so that hosts can be started.
     ///
     /// # Errors
     ///
-    /// The failure, with the end of the log that contains the reason.
+    /// The failure, with the end of the relevant log.
     pub fn set_up(scenario: &Scenario, keep: bool) -> Result<Self> {
         Self::set_up_with(scenario, keep, |_| ())
     }
 
-    /// As [`set_up`](Self::set_up); `change` has the last word on each switch's configuration.
+    /// Like [`set_up`](Self::set_up), with a final `change` of each switch's configuration.
     ///
     /// # Errors
     ///
-    /// As [`set_up`](Self::set_up).
+    /// Those of [`set_up`](Self::set_up).
     pub fn set_up_with(
         scenario: &Scenario,
         keep: bool,
@@ -108,7 +108,7 @@ impl Stage {
         })
     }
 
-    /// The run's names.
+    /// Returns the run's names.
     pub fn names(&self) -> &Names {
         &self.names
     }
@@ -118,13 +118,13 @@ impl Stage {
         &self.directory.path
     }
 
-    /// Keeps the run's directory when the stage goes.
+    /// Keeps the run's directory when the stage is dropped.
     pub fn keep_directory(&mut self) {
         self.directory.keep = true;
     }
 
-    /// Starts an endpoint on every host and waits until all are ready. Then traffic begins, at the
-    /// time that this returns: earlier frames would go to hosts that are not there.
+    /// Starts an endpoint on every host and waits until all are ready. Returns the time at which traffic starts; earlier
+    /// frames would reach hosts that are not ready.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl Stage {
         HostProcess::begin(&mut self.hosts)
     }
 
-    /// Ends the hosts; their reports, as in the scenario.
+    /// Ends the hosts; returns their reports in the order of the scenario.
     ///
     /// # Errors
     ///
@@ -148,11 +148,11 @@ impl Stage {
         reports
     }
 
-    /// Fails when any process has ended.
+    /// Checks that all processes still run.
     ///
     /// # Errors
     ///
-    /// Then, with the end of its log.
+    /// When a process has ended, with the end of its log.
     pub fn check(&mut self) -> Result<()> {
         for switch in &mut self.switches {
             switch.check()?;
@@ -163,7 +163,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Frames that all switches hold, but for those that a fault has silenced.
+    /// Returns the number of frames held by all switches, except those silenced by a fault.
     ///
     /// # Errors
     ///
@@ -176,20 +176,20 @@ impl Stage {
         Ok(held)
     }
 
-    /// The switches that no fault has silenced.
+    /// Returns the switches not silenced by a fault.
     pub fn answering(&mut self) -> impl Iterator<Item = &mut SwitchProcess> {
         let switches = self.switches.iter_mut();
         switches.filter(|switch| !switch.is_silent())
     }
 
-    /// Ends hosts, then daemons, in the ordinary way.
+    /// Ends hosts, then daemons, normally.
     ///
     /// # Errors
     ///
     /// When one fails or has to be killed.
     pub fn tear_down(mut self) -> Result<()> {
         self.hosts.clear();
-        // All at once: a daemon that cannot drain takes its whole time.
+        // All at once, since a daemon that cannot drain uses its whole time.
         for switch in &mut self.switches {
             if let Some(process) = switch.process() {
                 process.ask_to_end();
@@ -203,12 +203,12 @@ impl Stage {
 }
 
 impl HostProcess {
-    /// The host, as in the scenario.
+    /// Returns the host's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Waits until all of `hosts` are ready, and has their traffic begin at the moment that this gives.
+    /// Waits until all of `hosts` are ready, and starts their traffic at the returned time.
     ///
     /// # Errors
     ///
@@ -227,8 +227,8 @@ impl HostProcess {
         Ok(start)
     }
 
-    /// Starts the endpoint of host `index` in its namespace, and does not wait for it. It sends
-    /// nothing before [`begin`](Self::begin).
+    /// Starts the endpoint of host `index` in its namespace, without waiting for it. It sends nothing before
+    /// [`begin`](Self::begin).
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ impl HostProcess {
         writeln!(input, "{line}").with_context(|| format!("telling {} to {line}", self.name))
     }
 
-    /// The next line that it prints.
+    /// Returns the next printed line.
     ///
     /// # Errors
     ///
@@ -304,7 +304,7 @@ impl HostProcess {
         .with_context(|| format!("{name} does not answer"))
     }
 
-    /// Counters now.
+    /// Returns the present counters.
     ///
     /// # Errors
     ///
@@ -318,7 +318,7 @@ impl HostProcess {
         }
     }
 
-    /// Sends nothing more; waits until the last frame has left.
+    /// Stops sending; waits until the last frame has left.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The daemons of a run, and what they say over their API.
+//! The daemons of a run, and requests to their API.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,8 +16,7 @@ use super::interrupt::wait_for;
 use super::names::Names;
 use super::process::{inside, program, Process};
 
-/// Time for a daemon to start, to answer, and to end: also in an emulated machine (`cargo xtask
-/// vm-test --ring`).
+/// Time for a daemon to start, to answer, or to end, also in an emulated machine (`cargo xtask vm-test --ring`).
 const START_LIMIT: Duration = Duration::from_secs(120);
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(60);
@@ -25,7 +24,7 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 /// A running daemon.
 #[derive(Debug)]
 pub struct SwitchProcess {
-    /// The switch's name.
+    /// Name of the switch.
     pub name: String,
     /// Its configuration.
     pub config: DaemonConfig,
@@ -43,12 +42,12 @@ pub struct SwitchProcess {
 }
 
 impl SwitchProcess {
-    /// Of its process; `None` while there is none.
+    /// Returns the ID of its process; `None` without one.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }
 
-    /// Of the process that is the switch, which its keeper has started; `None` while there is none.
+    /// Returns the ID of the switch's process, which its keeper has started; `None` without one.
     pub fn switch_pid(&self) -> Option<u32> {
         if self.has_keeper {
             return self.status().ok().map(|status| status.pid);
@@ -56,7 +55,7 @@ impl SwitchProcess {
         self.pid()
     }
 
-    /// Writes the configuration and starts the daemon in its namespace. [`ready`](Self::ready) waits.
+    /// Writes the configuration and starts the daemon in its namespace. Use [`ready`](Self::ready) to wait.
     ///
     /// # Errors
     ///
@@ -103,7 +102,7 @@ impl SwitchProcess {
         Ok(())
     }
 
-    /// Ends the daemon, and starts it with a keeper, now and from now on; waits until it forwards.
+    /// Ends the daemon and starts it with a keeper, also in later starts; waits until it forwards.
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl SwitchProcess {
         self.ready()
     }
 
-    /// Takes `program` for the daemon's from the next start on.
+    /// Uses `program` as the daemon's from the next start on.
     pub fn set_program(&mut self, program: PathBuf) {
         self.program = Some(program);
     }
@@ -125,7 +124,7 @@ impl SwitchProcess {
     ///
     /// # Errors
     ///
-    /// When it has no keeper, or does not come back.
+    /// When it has no keeper, or does not return.
     pub fn restart(&mut self) -> Result<Restart> {
         let socket = &self.config.api_socket;
         let path = "/v1/restart";
@@ -133,7 +132,7 @@ impl SwitchProcess {
             client::send(socket, Method::POST, path, None::<&()>, ANSWER_LIMIT)?;
         let restarted = wait_for(START_LIMIT, || {
             self.check()?;
-            // For a moment no switch answers.
+            // Briefly no switch answers.
             let status = self.status().ok().filter(|status| status.pid != pid);
             Ok(status.and_then(|status| status.restart))
         })?;
@@ -165,35 +164,35 @@ impl SwitchProcess {
         })
     }
 
-    /// The file that the daemon was started with.
+    /// Returns the file that the daemon was started with.
     pub fn config_file(&self) -> &Path {
         &self.config_file
     }
 
-    /// The running process.
+    /// Returns the running process.
     pub fn process(&mut self) -> Option<&mut Process> {
         self.process.as_mut()
     }
 
-    /// Fails when the daemon has ended.
+    /// Checks that the daemon still runs.
     ///
     /// # Errors
     ///
-    /// Then.
+    /// When it has ended.
     pub fn check(&mut self) -> Result<()> {
         self.process.as_mut().map_or(Ok(()), Process::check)
     }
 
-    /// Returns true while a fault has killed or frozen it: it answers nothing.
+    /// Returns true while a fault has killed or frozen it, so that it does not answer.
     pub fn is_silent(&self) -> bool {
         self.is_frozen || self.process.is_none()
     }
 
-    /// Kills the daemon, as a power failure would end it. [`start_process`](Self::start_process) starts it again.
+    /// Kills the daemon, like a power failure. [`start_process`](Self::start_process) starts it again.
     ///
     /// # Errors
     ///
-    /// When it is still there after a while.
+    /// When it still runs after a while.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut process) = self.process.take() {
             process.kill_all();
@@ -215,7 +214,7 @@ impl SwitchProcess {
         }
     }
 
-    /// Has the API do something.
+    /// Sends a request to the API.
     ///
     /// # Errors
     ///
@@ -229,7 +228,7 @@ impl SwitchProcess {
         client::send(&self.config.api_socket, method, path, body, ANSWER_LIMIT)
     }
 
-    /// Any path of the API.
+    /// Requests a path of the API.
     ///
     /// # Errors
     ///
@@ -247,7 +246,7 @@ impl SwitchProcess {
         self.get("/v1/status")
     }
 
-    /// Reads the events that have come since the last call.
+    /// Reads the events since the last call.
     ///
     /// # Errors
     ///
@@ -265,12 +264,12 @@ impl SwitchProcess {
         }
     }
 
-    /// All events collected so far, and how many the daemon's bounded log lost before they were.
+    /// Returns all events collected so far, and how many the daemon's bounded log lost before.
     pub fn events(&self) -> (&[Event], u64) {
         (&self.events, self.missed_events)
     }
 
-    /// All samples of the history.
+    /// Returns all samples of the history.
     ///
     /// # Errors
     ///
@@ -297,7 +296,7 @@ impl SwitchProcess {
         self.end_process()
     }
 
-    /// As [`end`](Self::end), but it can be started again.
+    /// Like [`end`](Self::end), but it can be started again.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A scenario as a plan of namespaces and links, built and removed by the scripts in `netns-scripts/`.
+//! Converts a scenario into a plan of namespaces and links, which the scripts in `netns-scripts/` build and remove.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use weir_config::scenario::{PortPeer, Scenario};
 
 use super::names::Names;
 
-/// The plan of a scenario, in the words of `netns-scripts/lab-up.sh`.
+/// Returns the plan of a scenario, in the format of `netns-scripts/lab-up.sh`.
 pub fn plan(scenario: &Scenario, names: &Names) -> String {
     let mtu = scenario.frames().mtu.get();
     let mut out = format!("# {}: {}\n", scenario.name, scenario.description);
@@ -42,19 +42,19 @@ pub fn plan(scenario: &Scenario, names: &Names) -> String {
     out
 }
 
-/// The device of a switch's port, as [`plan`] names it.
+/// Returns the device of a switch's port, as named by [`plan`].
 pub fn device(scenario: &Scenario, peer: PortPeer) -> String {
     scenario.peer_name(peer).to_owned()
 }
 
-/// A built topology; removed with the value.
+/// A built topology; dropping it removes it.
 #[derive(Debug)]
 pub struct Topology {
     prefix: String,
 }
 
 impl Topology {
-    /// Builds the namespaces of `plan`. After a failure all that was built is removed again.
+    /// Builds the namespaces of `plan`. After a failure everything is removed.
     ///
     /// # Errors
     ///
@@ -100,9 +100,8 @@ fn run_script(name: &str, arguments: &[std::ffi::OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Finds the scripts in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its
-/// installed share/weir), or above the package that cargo runs a test of. No path of the build
-/// machine is used: the program is the same wherever it is built.
+/// Finds the scripts in `WEIR_SCRIPTS`, above the running program (in a source tree, or its installed share/weir), or above
+/// the package whose test cargo runs. No path of the build machine is used, so that the program is reproducible.
 fn script(name: &str) -> Result<PathBuf> {
     const DIRECTORY: &str = "netns-scripts";
     let here = std::env::current_exe().context("the running program has no path")?;

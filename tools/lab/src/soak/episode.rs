@@ -1,4 +1,4 @@
-//! One network, from its set-up to the sum of its frames.
+//! One network, from its set-up to the accounts of its frames.
 
 use std::time::{Duration, Instant};
 
@@ -18,13 +18,12 @@ use crate::lab::stage::Stage;
 use crate::lab::switches::SwitchProcess;
 
 const AUDIT_INTERVAL: Duration = Duration::from_millis(200);
-/// Time between two faults: this and a random part of as much again.
+/// Minimum time between two faults; a random part of the same length is added.
 const FAULT_INTERVAL: Duration = Duration::from_secs(2);
-/// Time for all frames under way to arrive once hosts are silent: a loop is released step by step.
+/// Time for all frames in flight to arrive once hosts are silent, since a loop is released step by step.
 const SETTLE_LIMIT: Duration = Duration::from_secs(120);
 
-/// Builds a network, lets hosts send during faults, and adds up the counts; returns the broken
-/// promises.
+/// Builds a network, lets hosts send during faults, and adds up the counts; returns the violated guarantees.
 ///
 /// # Errors
 ///
@@ -59,8 +58,7 @@ pub(super) fn run(kind: &Kind, plan: Plan, seed: u64, sums: &mut Sums) -> Result
     let lived = lived.and_then(|()| stage.settle(Rest::Drained, SETTLE_LIMIT));
     if let Err(error) = lived {
         interrupt::check()?;
-        // A process that has ended or does not answer has broken its promise, and there is nothing
-        // to add up.
+        // A process that has ended or does not answer violates its guarantee, and there is nothing to add up.
         broken.push(format!("{error:#}"));
         return Ok(broken);
     }
@@ -75,7 +73,7 @@ pub(super) fn run(kind: &Kind, plan: Plan, seed: u64, sums: &mut Sums) -> Result
     Ok(broken)
 }
 
-/// Sets a short history that is soon full, so that any further growth is a leak.
+/// Sets a short history that is soon full, so that further growth is a leak.
 fn keep_little(config: &mut DaemonConfig) {
     config.dataplane.history_interval = weir_core::Duration::from_millis(100);
     config.dataplane.history_length = 100;

@@ -14,24 +14,24 @@ use crate::lab::stage::Stage;
 /// A fault, or a request to a switch under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A switch's process stalls for a while, too short to fill its rings.
+    /// A switch's process is frozen, too briefly to fill its rings.
     Freeze,
-    /// It reads its configuration again.
+    /// A switch reloads its configuration.
     Reload,
-    /// Frames of all its ports are captured.
+    /// Frames of all ports of a switch are captured.
     Capture,
-    /// One of its devices goes down and up.
+    /// A device of a switch goes down and up.
     LinkFlap,
-    /// It ends and is started again.
+    /// A switch is ended and started again.
     Restart,
-    /// It is killed and started again.
+    /// A switch is killed and started again.
     Kill,
-    /// Its keeper restarts it.
+    /// A switch is restarted by its keeper.
     StartAnew,
 }
 
 impl Fault {
-    /// Name in the summary.
+    /// Returns the name in the summary.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Freeze => "freeze",
@@ -48,7 +48,7 @@ impl Fault {
     ///
     /// # Errors
     ///
-    /// When the switch does not come through it.
+    /// When the switch does not survive it.
     pub(super) fn inject(self, stage: &mut Stage, random: &mut SplitMix64) -> Result<()> {
         let index = below(random, stage.switches.len() as u64) as usize;
         let namespace = stage.names().namespace(&stage.switches[index].config.name);
@@ -100,7 +100,7 @@ impl Fault {
     }
 }
 
-/// Returns a number below `limit`, which is not zero.
+/// Returns a number below `limit`, which must not be zero.
 pub(super) fn below(random: &mut SplitMix64, limit: u64) -> u64 {
     random.next_u64() % limit.max(1)
 }

@@ -1,4 +1,4 @@
-//! The networks of a soak, and what may happen to each.
+//! The networks of a soak, and the faults of each.
 
 use std::path::Path;
 
@@ -11,25 +11,25 @@ use super::faults::Fault;
 /// One network.
 #[derive(Debug)]
 pub struct Kind {
-    /// In the summary.
+    /// Name in the summary.
     pub name: &'static str,
     text: &'static str,
     overrides: &'static [&'static str],
     /// Faults that occur, in random order.
     pub(super) faults: &'static [Fault],
-    /// Promise to keep nevertheless.
+    /// Guarantee under these faults.
     pub(super) promise: Promise,
     pub(super) has_keepers: bool,
 }
 
-/// Promise for the frames of a network. In all of them none arrives twice or changed.
+/// Guarantee for the frames of a network. No frame ever arrives twice or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
     /// Every frame arrives, in order.
     LosslessInOrder,
-    /// Every frame arrives; a flow that is moved to another path may overtake itself.
+    /// Every frame arrives; a flow moved to another path may be reordered.
     Lossless,
-    /// Those that arrive are in order.
+    /// Frames that arrive are in order.
     InOrder,
 }
 
@@ -46,10 +46,10 @@ impl Promise {
 const RING: &str = include_str!("../../../../scenarios/ring4.toml");
 const SYMMETRIC_RING: &str = include_str!("../../../../scenarios/ring4-symmetric.toml");
 const LEAF_SPINE: &str = include_str!("../../../../scenarios/figure7.toml");
-/// Half a second's frames: a frozen switch must be able to take the frames that arrive meanwhile.
+/// Frames of half a second: a frozen switch must be able to take the frames that arrive in this time.
 const LEAF_SPINE_HEADROOM: &str = "class.lossless.headroom=1536KiB";
 
-/// Short interruptions, and no link goes down.
+/// Short interruptions without a link that goes down.
 const GENTLE: &[Fault] = &[Fault::Freeze, Fault::Reload, Fault::Capture];
 /// Like [`GENTLE`], with replaced switches.
 const KEPT: &[Fault] = &[Fault::StartAnew, Fault::Reload, Fault::Capture];
@@ -62,7 +62,7 @@ const ALL: &[Fault] = &[
     Fault::Kill,
 ];
 
-/// All of them; a soak takes them in turns.
+/// All networks; a soak uses them in turn.
 pub const KINDS: [Kind; 7] = [
     Kind {
         name: "ring, Deadlock Breaker",
@@ -123,8 +123,7 @@ pub const KINDS: [Kind; 7] = [
 ];
 
 impl Kind {
-    /// Returns its scenario: hosts send until they are stopped, at a rate that a machine of few
-    /// cores can carry.
+    /// Returns its scenario: hosts send until they are stopped, at a rate suitable for a machine of few cores.
     pub(super) fn scenario(&self) -> Result<Scenario> {
         let overrides: Vec<Override> = ["duration=600s", "link-defaults.rate=25Mbit"]
             .iter()

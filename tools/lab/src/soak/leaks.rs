@@ -1,14 +1,14 @@
-//! Growth of a process from a while after its start until now.
+//! Growth of a process after its warm-up.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Maximum growth of resident memory: tables and buffers that are touched for the first time.
+/// Maximum growth of resident memory in bytes, from first use of tables and buffers.
 const MEMORY_GROWTH_MAX: u64 = 8 << 20;
-/// Connections of clients that come and go.
+/// Maximum growth of open descriptors, from temporary connections of clients.
 const DESCRIPTOR_GROWTH_MAX: u64 = 16;
 
-/// Resources of one process once it had run for a while, and their maximum since.
+/// Resources of one process after its warm-up, and their maximum since.
 #[derive(Clone, Copy, Debug)]
 struct Occupied {
     /// Time of the first check.
@@ -21,13 +21,13 @@ struct Occupied {
 
 #[derive(Debug)]
 pub(super) struct Leaks {
-    /// Time for which a process touches memory for the first time, without any limit.
+    /// Time in which a process may use memory for the first time, without any limit.
     warm_up: Duration,
     processes: BTreeMap<u32, Occupied>,
 }
 
 impl Leaks {
-    /// Of an episode in which processes run in after `warm_up`.
+    /// Starts an episode whose processes warm up for `warm_up`.
     pub(super) fn new(warm_up: Duration) -> Self {
         Self {
             warm_up,
@@ -59,7 +59,7 @@ impl Leaks {
         occupied.descriptor_growth = occupied.descriptor_growth.max(descriptor_growth);
     }
 
-    /// Returns the largest growth of any: bytes of memory, and descriptors.
+    /// Returns the largest growth of any process: bytes of memory, and descriptors.
     pub(super) fn growth_max(&self) -> (u64, u64) {
         let all = self.processes.values();
         all.fold((0, 0), |(memory, descriptors), it| {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_is_none() {
+    fn a_process_that_has_ended_is_not_found() {
         let mut leaks = Leaks::new(Duration::ZERO);
         leaks.look(u32::MAX);
         assert_eq!(leaks.growth_max(), (0, 0));

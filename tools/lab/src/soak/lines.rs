@@ -1,4 +1,4 @@
-//! On which lines frames were lost: what one end gave a line, and what came at the other.
+//! Finds the lines on which frames were lost: sent at one end, but not received at the other.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -13,9 +13,9 @@ use crate::lab::stage::Stage;
 /// peers.
 type Line = (String, String);
 
-/// Returns every line with fewer arrived than sent data frames, with the drops of the devices at
-/// its ends. To be called before the network is torn down, with the hosts' names and reports. Only
-/// for a network whose switches all run since its start.
+/// Returns every line with fewer arrived than sent data frames, with the drops of the devices at its ends. Call it before
+/// the network is removed, with the hosts' names and reports. Only for a network whose switches have all run since its
+/// start.
 ///
 /// # Errors
 ///

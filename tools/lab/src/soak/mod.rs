@@ -1,9 +1,8 @@
-//! Hours of switches in namespaces under random faults, with their accounts checked all the while.
+//! Runs switches in namespaces under random faults for hours, with continuous checks of their accounts.
 //!
-//! A soak is made of episodes. Each is one network with traffic, and faults that follow from the
-//! seed; meanwhile every running switch is audited repeatedly, and the resources of its process are
-//! noted. At the end of an episode the hosts stop, everything drains, and the frames that they
-//! numbered are added up.
+//! A soak consists of episodes. Each is a network with traffic, and faults determined by the seed. Every running switch is
+//! audited repeatedly, and the resources of its process are recorded. At the end of an episode the hosts stop, everything
+//! drains, and the numbered frames are added up.
 
 mod episode;
 mod faults;
@@ -24,65 +23,65 @@ pub use kinds::{Kind, KINDS};
 /// Duration and start of a soak.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// In all; an episode that has begun is not cut short.
+    /// Total duration; an episode that has begun is completed.
     pub length: Duration,
     /// Sending time of hosts in an episode.
     pub episode: Duration,
-    /// Faults follow from it.
+    /// Seed of the faults.
     pub seed: u64,
-    /// The first episode's number, which decides of what kind it is, and with the seed what happens in it.
+    /// Number of the first episode, which determines its kind and, with the seed, its faults.
     pub first: u64,
     /// True if all permitted frames use the express path.
     pub express: bool,
 }
 
-/// Description of a soak, and its errors.
+/// Summary of a soak, and its errors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Of the faults.
+    /// Seed of the faults.
     pub seed: u64,
-    /// In all.
+    /// Total duration.
     pub seconds: f64,
-    /// By kind of network.
+    /// Totals by kind of network.
     pub kinds: BTreeMap<String, Sums>,
-    /// Broken promises; empty for a clean soak.
+    /// Violated guarantees; empty for a clean soak.
     pub broken: Vec<String>,
 }
 
-/// All episodes of one kind.
+/// Totals of all episodes of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {
-    /// Networks that were built.
+    /// Number of networks built.
     pub episodes: u64,
-    /// By what they were.
+    /// Faults by kind.
     pub faults: BTreeMap<String, u64>,
-    /// Audits of a switch, every sum of which held.
+    /// Successful audits of a switch.
     pub audits: u64,
     /// Frames that hosts sent.
     pub sent_frames: u64,
-    /// Frames that arrived, each once and whole.
+    /// Distinct frames that arrived intact.
     pub received_frames: u64,
-    /// Frames that took the express path of a switch, as far as switches tell that were there at the end.
+    /// Frames on the express path of a switch, as reported by the switches running at the end.
     #[serde(default)]
     pub express_frames: u64,
-    /// Of those that arrived, those that a later one of their flow had overtaken.
+    /// Arrived frames overtaken by a later one of their flow.
     pub reordered_frames: u64,
-    /// Frames that did not arrive and that are counted, by reason.
+    /// Lost frames that are counted, by reason.
     pub lost_frames: BTreeMap<String, u64>,
-    /// Frames that did not arrive and that no running process has counted: those of switches that
-    /// were killed or restarted, and of links that were down.
+    /// Lost frames that no running process has counted: those of switches that were killed or restarted, and of links that
+    /// were down.
     pub gone_frames: u64,
-    /// The most that a switch's resident memory grew by once it had run for a third of an episode, in bytes.
+    /// Maximum growth of a switch's resident memory after a third of an episode, in bytes.
     pub memory_growth_bytes_max: u64,
-    /// The most that a switch's open descriptors grew by meanwhile.
+    /// Maximum growth of a switch's open descriptors in that time.
     pub descriptor_growth_max: u64,
 }
 
-/// Runs episodes of all kinds in turns until the time is over. `progress` gets a line now and then.
+/// Runs episodes of all kinds in turn until the time is over. `progress` receives lines of text.
 ///
 /// # Errors
 ///
-/// When a network cannot be built, or interrupted. Broken promises are in the summary.
+/// When a network cannot be built, or interrupted. The summary has violated guarantees.
 pub fn run(plan: Plan, progress: &mut dyn FnMut(&str)) -> Result<Summary> {
     let began = Instant::now();
     let mut summary = Summary {

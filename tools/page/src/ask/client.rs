@@ -1,5 +1,5 @@
-//! One switch's connection: kept open, and made anew when it broke. Bodies are bounded in size and time, whatever the other
-//! end sends.
+//! The connection to one switch: kept open, and reopened after a failure. Bodies are limited in size and time, whatever the
+//! peer sends.
 
 use std::io;
 use std::path::Path;
@@ -24,19 +24,19 @@ use super::place::{Listener, Place};
 use super::tls::Trust;
 use crate::model::switch::{Answer, Trouble};
 
-/// The longest overview that is read. One of 256 ports with eight lossless priorities each has 1.2 MB.
+/// Maximum size of an overview in bytes. 256 ports with eight lossless priorities each need 1.2 MB.
 const BODY_BYTES_MAX: usize = 8 << 20;
-/// A refusal is a sentence.
+/// Maximum size of a refusal in bytes, which is a sentence.
 const REFUSAL_BYTES_MAX: usize = 4 << 10;
 
-/// How a switch is asked.
+/// Access to a switch.
 #[derive(Clone)]
 pub struct Access {
-    /// Where.
+    /// Its place.
     pub place: Place,
-    /// For places that speak TLS.
+    /// Trust settings, for places with TLS.
     pub trust: Option<Trust>,
-    /// Shown with every request to a listener.
+    /// Sent with every request to a listener.
     pub token: Option<HeaderValue>,
 }
 
@@ -57,7 +57,7 @@ impl Drop for Open {
     }
 }
 
-/// Now on `CLOCK_MONOTONIC`, which daemons of this machine count in too.
+/// Returns `CLOCK_MONOTONIC`, which daemons on this machine also use.
 pub fn monotonic() -> i64 {
     nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC).map_or(0, |time| {
         time.tv_sec()
@@ -67,16 +67,16 @@ pub fn monotonic() -> i64 {
 }
 
 impl Client {
-    /// Not connected yet.
+    /// Creates a client without a connection.
     pub fn new(access: Access) -> Self {
         Self { access, open: None }
     }
 
-    /// The switch's overview.
+    /// Returns the switch's overview.
     ///
     /// # Errors
     ///
-    /// Why there is none, and what to do.
+    /// The reason for which there is none, and the remedy.
     pub async fn overview(&mut self, limit: Duration) -> Result<Answer, Trouble> {
         let path = match &self.access.place {
             Place::Socket(_) => "/v1/overview".to_owned(),
@@ -92,11 +92,11 @@ impl Client {
         })
     }
 
-    /// The JSON at `path`, when the request went out and the answer was in, and the other clock.
+    /// Returns the JSON at `path`, the times of request and answer, and the switch's clock.
     ///
     /// # Errors
     ///
-    /// Why there is none, and what to do.
+    /// The reason for which there is none, and the remedy.
     pub async fn get<T: DeserializeOwned>(
         &mut self,
         path: &str,
@@ -136,7 +136,7 @@ impl Client {
     }
 
     async fn exchange(&mut self, path: &str) -> Result<(Bytes, i64, i64, Option<u64>), Trouble> {
-        // A connection that was kept may have been closed meanwhile: only a new one proves something.
+        // A kept connection may have been closed; only a failure of a new one is conclusive.
         let kept = match self.open.take() {
             Some(open) => self.ask(open, path).await.ok(),
             None => None,
@@ -153,7 +153,7 @@ impl Client {
                 })?
             }
         };
-        // The head came first; what the body takes to arrive is part of the round trip all the same.
+        // The head arrived first; the time for the body is still part of the round trip.
         let clock = response.headers().get(CLOCK_HEADER);
         let clock = clock.and_then(|value| value.to_str().ok()?.parse().ok());
         let status = response.status();
@@ -182,7 +182,7 @@ impl Client {
                 ),
             },
         )?;
-        // With the head came the clock; without one, the body has a moment of its own.
+        // The clock is in the head; otherwise the body contains a time.
         let received = if clock.is_some() { head } else { monotonic() };
         Ok((body.to_bytes(), sent, received, clock))
     }
@@ -200,13 +200,13 @@ impl Client {
             Place::Socket(_) => request = request.header(HOST, "weir"),
             Place::Listener(listener) => {
                 request = request.header(HOST, listener.authority());
-                // In the clear, everybody on the way could read it.
+                // Never without TLS, where others could read it.
                 if let (true, Some(token)) = (listener.tls, &self.access.token) {
                     request = request.header(AUTHORIZATION, token);
                 }
             }
         }
-        // What is asked for was a part of a URL, or is ours: it is legal.
+        // The request was part of a URL, or is built in, so it is valid.
         let request = request.body(Empty::new()).unwrap_or_default();
         let sent = monotonic();
         let response = open.sender.send_request(request).await?;
@@ -262,7 +262,7 @@ impl Client {
             )
         })?;
         let driver = tokio::spawn(async move {
-            // Whoever waits for the answer is told what is wrong.
+            // The waiter for the answer receives the error.
             let _ = connection.await;
         });
         Ok(Open { sender, driver })
@@ -313,7 +313,7 @@ impl Client {
     }
 }
 
-/// The socket for looking only, or else the one that a switch without `api.read-group` has.
+/// Opens the read-only socket, or else the only socket of a switch without `api.read-group`.
 async fn socket(path: &Path) -> io::Result<UnixStream> {
     match UnixStream::connect(read_socket(path)).await {
         Ok(stream) => Ok(stream),

@@ -1,4 +1,4 @@
-//! Switches of this machine: each has a directory with its socket, as `switchctl` looks for them.
+//! Switches of this machine: each has a directory with its socket, found as in `switchctl`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,11 +16,11 @@ use crate::model::text::{cut, NAME_MAX};
 /// The API's socket in a switch's directory.
 pub const SOCKET_NAME: &str = "api.sock";
 
-/// The switches that have a directory below `run`: name and socket, in order.
+/// Returns the switches with a directory below `run`: name and socket, in order.
 pub fn found(run: &Path) -> Vec<(String, PathBuf)> {
     let has = |path: &PathBuf| match fs::symlink_metadata(path.join(SOCKET_NAME)) {
         Ok(_) => true,
-        // Who may not look is told so by asking.
+        // If the directory cannot be read, the request reports the error.
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     };
     let directories = fs::read_dir(run).into_iter().flatten().flatten();
@@ -36,18 +36,18 @@ pub fn found(run: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Where a switch of this machine serves its page and its metrics, by its configuration.
+/// Listeners of a switch on this machine, from its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Its page.
     pub page: Option<Url>,
-    /// Its metrics: `HOST:PORT`.
+    /// Address of its metrics: `HOST:PORT`.
     pub metrics: Option<String>,
-    /// By TLS.
+    /// True if its metrics use TLS.
     pub metrics_tls: bool,
 }
 
-/// Asks a switch of this machine where it serves. One that does not say serves nothing that is known.
+/// Asks a switch of this machine for its listeners. Without an answer none is known.
 pub(super) async fn served(client: &mut Client, limit: Duration) -> Served {
     let answer = client.get::<Configuration>("/v1/config", limit).await;
     let config = answer.ok().and_then(|(configuration, ..)| {
@@ -68,7 +68,7 @@ pub(super) async fn served(client: &mut Client, limit: Duration) -> Served {
     }
 }
 
-/// Who listens on all addresses is found on this machine's own.
+/// Converts an address on all interfaces into this machine's own.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_socket_is_a_switch() {
+    fn each_socket_is_listed_as_a_switch() {
         let run = tempfile::tempdir().unwrap();
         for name in ["s2", "s1", "nothing"] {
             fs::create_dir(run.path().join(name)).unwrap();

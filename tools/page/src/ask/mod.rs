@@ -1,4 +1,4 @@
-//! Connections to switches: which there are, how each is asked, and when.
+//! Connections to switches: discovery, access and polling.
 
 mod client;
 mod local;

@@ -1,4 +1,4 @@
-//! Where a switch is asked.
+//! The place at which a switch is asked.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,31 +17,31 @@ pub enum Place {
 /// A listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// As it was given.
+    /// The given URL.
     pub url: Url,
-    /// Speaks TLS.
+    /// True for TLS.
     pub tls: bool,
     /// Host, without brackets.
     pub host: String,
     /// Port.
     pub port: u16,
-    /// What is asked for.
+    /// Requested path.
     pub path: String,
 }
 
-/// What is no place.
+/// Reason for which a text is not a place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
-    /// It is no URL and no path.
-    #[error("`{0}` is no place of a switch; give the URL of its page or metrics, such as http://192.0.2.11:9465 or https://192.0.2.11:9464, or the path of its API socket")]
+    /// It is neither a URL nor a path.
+    #[error("`{0}` is not the place of a switch; give the URL of its page or metrics, such as http://192.0.2.11:9465 or https://192.0.2.11:9464, or the path of its API socket")]
     NoUrl(String),
-    /// Credentials do not belong there.
+    /// It contains credentials.
     #[error("`{0}` has a password or a query in it; give a token by --token-file")]
     Secrets(String),
 }
 
 impl Place {
-    /// Reads a URL or a path.
+    /// Parses a URL or a path.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Place {
 }
 
 impl Listener {
-    /// Host and port as a URL has them.
+    /// Returns host and port as in a URL.
     pub fn authority(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),

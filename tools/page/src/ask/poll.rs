@@ -1,5 +1,5 @@
-//! Each switch is asked again and again by a task of its own. Those that answer do not wait for those that do not: both have
-//! turns of their own, and who does not answer is asked less often.
+//! A task per switch polls it repeatedly. Switches that answer do not wait for those that do not: both have separate limits,
+//! and unresponsive ones are asked less often.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,35 +13,35 @@ use super::place::Place;
 use super::tls::Trust;
 use crate::model::switch::{Answer, Trouble};
 
-/// Requests to switches that answered last time, at a time. Answers of eight megabytes are possible: this many are in memory.
+/// Maximum number of concurrent requests to switches that answered last time. Each answer may use eight megabytes of memory.
 const ASKED_MAX: usize = 16;
-/// The same for those that did not answer.
+/// The same for switches that did not answer.
 const LOST_MAX: usize = 8;
-/// Who does not answer is asked again after this at least, and after twice as long each time, up to the longest.
+/// First retry interval for a switch without an answer; it doubles each time up to the longest.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(8);
 
-/// How often, and for how long.
+/// Interval and timeout of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// From one request to the next.
+    /// Interval between requests.
     pub interval: Duration,
-    /// For a whole answer.
+    /// Timeout of a whole answer.
     pub answer: Duration,
 }
 
-/// What there is to know of a switch.
+/// News about a switch.
 #[derive(Debug)]
 pub enum News {
     /// It answered.
     Answer(Box<Answer>),
-    /// It did not.
+    /// It did not answer.
     Trouble(Trouble),
-    /// Where it serves its page and metrics.
+    /// Its listeners.
     Served(Served),
 }
 
-/// Turns of all switches.
+/// Limits on concurrent requests.
 #[derive(Clone)]
 pub struct Turns {
     asked: Arc<Semaphore>,
@@ -57,16 +57,16 @@ impl Default for Turns {
     }
 }
 
-/// A switch, and how to ask it.
+/// A switch, and access to it.
 pub struct Asked {
     /// Its name on the page.
     pub name: String,
-    /// How.
+    /// Access to it.
     pub access: Access,
 }
 
 impl Asked {
-    /// One of this machine.
+    /// Describes a switch of this machine.
     pub fn here(name: String, socket: std::path::PathBuf) -> Self {
         Self {
             name,
@@ -78,7 +78,7 @@ impl Asked {
         }
     }
 
-    /// One that was listed.
+    /// Describes a listed switch.
     pub fn listed(
         listed: &super::Listed,
         trust: Option<Trust>,
@@ -95,13 +95,13 @@ impl Asked {
     }
 }
 
-/// Asks one switch until nobody wants to know any more.
+/// Polls one switch until the receiver of news is gone.
 pub async fn watch(asked: Asked, limits: Limits, turns: Turns, news: mpsc::Sender<(String, News)>) {
     let Asked { name, access } = asked;
     let is_here = matches!(access.place, Place::Socket(_));
     let mut client = Client::new(access);
     let mut retry = Duration::ZERO;
-    // By which daemon it was said where it serves.
+    // Process of the daemon that reported its listeners.
     let mut known_pid = None;
     loop {
         let began = Instant::now();

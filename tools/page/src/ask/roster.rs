@@ -1,4 +1,4 @@
-//! Which switches there are, by the command line and a list file.
+//! The switches named on the command line and in a list file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use super::place::{Place, PlaceError};
 use crate::model::fabric::SWITCHES_MAX;
 use crate::model::text::{cut, NAME_MAX};
 
-/// A switch that was named.
+/// A listed switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// What it is called on the page.
+    /// Name on the page.
     pub name: String,
-    /// Where it is asked.
+    /// Place at which it is asked.
     pub place: Place,
-    /// Its own page, if that is known.
+    /// Its own page, if known.
     pub page: Option<Url>,
-    /// Where Prometheus finds its metrics, if that is known: `HOST:PORT`.
+    /// Address of its metrics for Prometheus, if known: `HOST:PORT`.
     pub metrics: Option<String>,
-    /// By TLS.
+    /// True if its metrics use TLS.
     pub metrics_tls: bool,
-    /// File of the token, if it has one of its own.
+    /// File of its token, if separate.
     pub token_file: Option<PathBuf>,
 }
 
-/// What is wrong with a list.
+/// Error in a list.
 #[derive(Debug, thiserror::Error)]
 pub enum RosterError {
     /// The file cannot be read.
@@ -35,51 +35,51 @@ pub enum RosterError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: std::io::Error,
     },
-    /// It is no list.
+    /// The file is not a valid list.
     #[error("{}: {reason}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// Error with line and column.
         reason: String,
     },
-    /// A switch is nowhere.
+    /// A switch's place is invalid.
     #[error("switch `{name}`: {source}")]
     Place {
         /// Its name.
         name: String,
-        /// Why.
+        /// Cause.
         source: PlaceError,
     },
-    /// Its page is none.
+    /// Its page is not a URL.
     #[error("switch `{0}`: page must be a URL that begins with http:// or https://")]
     Page(String),
-    /// The name is none.
+    /// The name is invalid.
     #[error(
         "`{0}` cannot be a switch's name: it must have 1 to {NAME_MAX} characters, all printable"
     )]
     Name(String),
-    /// A token would be sent in the clear.
+    /// A token would be sent without TLS.
     #[error("switch `{0}`: a token needs https; give the URL of its metrics' listener, or remove token-file")]
     Exposed(String),
-    /// Two switches have one name.
-    #[error("two switches are called `{0}`; give each a name of its own")]
+    /// Two switches have the same name.
+    #[error("two switches are called `{0}`; give each a different name")]
     Twice(String),
-    /// There are too many.
+    /// There are too many switches.
     #[error("{0} switches are listed; one page has at most {SWITCHES_MAX}: start another weir-page for the rest")]
     TooMany(usize),
-    /// Not `NAME=PLACE`.
+    /// The argument is not `NAME=PLACE`.
     #[error("`{0}` is not NAME=PLACE, such as leaf1=http://192.0.2.11:9465")]
     NoPair(String),
 }
 
-/// All that were named, in order.
+/// All listed switches, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roster {
-    /// Each with a name of its own.
+    /// Switches with unique names.
     pub switches: Vec<Listed>,
 }
 
@@ -101,11 +101,11 @@ struct Entry {
 }
 
 impl Roster {
-    /// What `pairs` of the command line and the list file say together.
+    /// Merges `pairs` of the command line with the list file.
     ///
     /// # Errors
     ///
-    /// Names what is wrong.
+    /// Describes the first problem.
     pub fn load(pairs: &[String], file: Option<&Path>) -> Result<Self, RosterError> {
         let mut entries = Vec::new();
         for pair in pairs {
@@ -172,7 +172,7 @@ fn listed(entry: Entry) -> Result<Listed, RosterError> {
     if entry.token_file.is_some() && !is_encrypted {
         return Err(RosterError::Exposed(name));
     }
-    // The page has no TLS, and metrics that others can reach have nothing else.
+    // The page has no TLS, and metrics that other hosts can reach always have it.
     let (own_page, own_metrics, metrics_tls) = match &place {
         Place::Listener(listener) if listener.tls => (None, Some(listener.authority()), true),
         Place::Listener(listener) => (Some(listener.url.clone()), None, false),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_says_where_switches_pages_and_metrics_are() {
+    fn a_list_contains_the_addresses_of_pages_and_metrics() {
         let roster = read(
             "[[switch]]\nname = \"leaf1\"\nurl = \"https://192.0.2.11:9464\"\ntoken-file = \"/t\"\n\
              [[switch]]\nname = \"leaf2\"\nurl = \"http://192.0.2.12:9465\"\nmetrics = \"192.0.2.12:9464\"\n",

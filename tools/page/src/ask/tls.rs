@@ -1,4 +1,4 @@
-//! Whom connections by TLS trust, and the token that is shown.
+//! Trust for TLS connections, and the token.
 
 use std::fs;
 use std::path::Path;
@@ -20,10 +20,10 @@ use tokio_rustls::rustls::{
 use tokio_rustls::TlsConnector;
 use weir_config::files::read_secret;
 
-/// What Debian and most others keep of certificate authorities.
+/// Certificate authorities on Debian and most other systems.
 const SYSTEM: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Makes connections to those whom these authorities vouch for.
+/// Connects to servers certified by these authorities.
 #[derive(Clone)]
 pub struct Trust(TlsConnector);
 
@@ -32,7 +32,7 @@ impl Trust {
     ///
     /// # Errors
     ///
-    /// When it cannot be read or has none.
+    /// When it cannot be read or contains none.
     pub fn load(file: Option<&Path>) -> Result<Self> {
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -42,15 +42,15 @@ impl Trust {
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
-    /// What makes the connections.
+    /// Returns the connector.
     pub fn connector(&self) -> &TlsConnector {
         &self.0
     }
 }
 
-/// As always; and a certificate that is itself in the file is trusted for the names in it, between its dates. Certificates that are signed by
-/// themselves, as `openssl req -x509` makes them, call themselves authorities, which rustls lets no server be; Prometheus takes
-/// them as we do.
+/// Verifies as usual, and also trusts a certificate contained in the file for its names, within its dates. Self-signed
+/// certificates, as created by `openssl req -x509`, are marked as authorities, which rustls refuses for a server; Prometheus
+/// accepts them.
 #[derive(Debug)]
 struct Verifier {
     listed: Vec<CertificateDer<'static>>,
@@ -71,7 +71,7 @@ impl Verifier {
         let listed = listed.with_context(place)?;
         let mut roots = RootCertStore::empty();
         for certificate in &listed {
-            // One of many that cannot be used is no reason to trust nobody.
+            // One unusable certificate among many does not invalidate the others.
             let _ = roots.add(certificate.clone());
         }
         if roots.is_empty() {
@@ -107,7 +107,7 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match &by_authority {
-            // Its dates are checked before its uses.
+            // Dates are checked before uses.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::Expired
                 | CertificateError::ExpiredContext { .. }
@@ -147,11 +147,11 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The header that shows the token of a file.
+/// Reads the token of a file as a header.
 ///
 /// # Errors
 ///
-/// When the file cannot be read, others can read it, or it is not one line of what a header may have.
+/// When the file cannot be read, others can read it, or it is not a single line of characters permitted in a header.
 pub fn read_token(file: &Path) -> Result<HeaderValue> {
     let text = String::from_utf8(read_secret(file)?).unwrap_or_default();
     let mut value = HeaderValue::try_from(format!("Bearer {}", text.trim()))

@@ -1,39 +1,39 @@
-//! What a switch's clock says when ours says something else.
+//! Offset between a switch's clock and the local one.
 //!
-//! A switch tells moments on its machine's monotonic clock. Each answer bounds how far that is from ours: the clock that the
-//! answer names was read after we had sent the request and before we had the answer. So ours minus theirs is at least
-//! `sent - theirs` and at most `received - theirs`. What holds for all answers is where these intervals overlap; the oldest
-//! are worth less and less, as two clocks drift apart: an interval grows by [`DRIFT`] at both ends with time. Its middle is
-//! the estimate, half its width the uncertainty: a bound, whatever part of the round trip the way back takes.
+//! A switch reports times on its machine's monotonic clock. Each answer bounds the offset: the remote clock was read after
+//! the request was sent and before the answer arrived, so ours minus theirs is at least `sent - theirs` and at most
+//! `received - theirs`. The true offset lies in the intersection of these intervals. As clocks drift apart, an interval
+//! grows by [`DRIFT`] at both ends with time, so old ones matter less. The middle of the intersection is the estimate, and
+//! half its width the uncertainty: a bound that does not depend on how the round trip is divided between request and answer.
 
-/// Two quartz clocks drift apart by less, in nanoseconds for each second: 50 millionths each, and as much for a clock that is
-/// being disciplined.
+/// Maximum drift between two quartz clocks, in nanoseconds per second: 50 ppm each, and the same for clocks that are being
+/// disciplined.
 pub const DRIFT: i64 = 200_000;
 
 /// One answer; all times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// On our clock, before the request was sent.
+    /// Local time before the request was sent.
     pub sent: i64,
-    /// On our clock, after the answer had come.
+    /// Local time after the answer had arrived.
     pub received: i64,
-    /// What the other clock said in between, or at most `stale` before.
+    /// Remote clock read in between, or at most `stale` before.
     pub theirs: i64,
-    /// How old `theirs` may have been when the request was sent.
+    /// Maximum age of `theirs` when the request was sent.
     pub stale: i64,
 }
 
-/// Ours minus theirs, and how wrong that may be.
+/// Local minus remote clock, and its maximum error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset {
-    /// Nanoseconds.
+    /// Offset in nanoseconds.
     pub nanos: i64,
-    /// At most so many nanoseconds more or less.
+    /// Maximum error in nanoseconds.
     pub uncertainty: i64,
 }
 
 impl Offset {
-    /// A moment of their clock on ours.
+    /// Converts a remote time into a local one.
     pub fn to_ours(self, theirs: u64) -> i64 {
         i64::try_from(theirs)
             .unwrap_or(i64::MAX)
@@ -41,11 +41,11 @@ impl Offset {
     }
 }
 
-/// What all answers together say.
+/// Estimate from all answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
     known: Option<Interval>,
-    /// How often the other clock was seen to have jumped.
+    /// Number of detected jumps of the remote clock.
     pub jumps: u64,
 }
 
@@ -53,13 +53,12 @@ pub struct Estimate {
 struct Interval {
     low: i64,
     high: i64,
-    /// When, on our clock.
+    /// Local time of the estimate.
     at: i64,
 }
 
 impl Estimate {
-    /// Takes one more answer. One that no drift explains is of a machine that has been started again: what was known before
-    /// is forgotten.
+    /// Adds an answer. If no drift explains it, the machine was restarted, and earlier answers are discarded.
     pub fn add(&mut self, sample: Sample) {
         let low = sample.sent.saturating_sub(sample.stale);
         let fresh = Interval {
@@ -70,7 +69,7 @@ impl Estimate {
         if fresh.low > fresh.high {
             return;
         }
-        // The two may have drifted apart since theirs was read.
+        // The clocks may have drifted apart since theirs was read.
         let fresh = fresh.at_time(sample.received);
         let Some(before) = self.known else {
             self.known = Some(fresh);
@@ -90,7 +89,7 @@ impl Estimate {
         }
     }
 
-    /// What is known at `now` on our clock; `None` before the first answer.
+    /// Returns the offset at local time `now`; `None` before the first answer.
     pub fn offset(&self, now: i64) -> Option<Offset> {
         let interval = self.known?.at_time(now);
         let half = interval.high.saturating_sub(interval.low) / 2;
@@ -100,7 +99,7 @@ impl Estimate {
         })
     }
 
-    /// True unless the two clocks are known to differ.
+    /// Returns true unless the two clocks are known to differ.
     pub fn may_be_the_same(&self) -> bool {
         self.known
             .is_none_or(|interval| interval.low <= 0 && interval.high >= 0)
@@ -139,7 +138,7 @@ mod tests {
     fn intervals_that_overlap_tell_more_than_each() {
         let mut estimate = Estimate::default();
         assert_eq!(estimate.offset(0), None);
-        // The truth is 1,000; the first answer was slow on the way back, the second on the way there.
+        // The true offset is 1,000; the first answer was slow on the way back, the second request on the way there.
         estimate.add(sample(10_000, 10_900, 9_100));
         assert_eq!(
             estimate.offset(10_900).unwrap(),
@@ -157,7 +156,7 @@ mod tests {
                 uncertainty: 101
             }
         );
-        // Knowledge gets old.
+        // The uncertainty grows with time.
         assert_eq!(
             estimate.offset(20_900 + SECOND).unwrap().uncertainty,
             101 + DRIFT
@@ -177,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the delays, and with clocks that drift as far apart as they may: the truth is within the bound.
+        /// For any delays and maximum drift, the true offset is within the bound.
         #[test]
         fn the_bound_holds(
             offset in -1_000_000_000_000_i64..1_000_000_000_000,
@@ -190,7 +189,7 @@ mod tests {
                 now += pause;
                 let (sent, read) = (now, now + there);
                 now = read + back;
-                // Older than the request at most by `stale`.
+                // Older than the request by at most `stale`.
                 let of = read - age;
                 estimate.add(Sample { sent, received: now, theirs: of - truth(of), stale: 250_000_000 });
                 let told = estimate.offset(now).unwrap();

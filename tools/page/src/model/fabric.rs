@@ -1,4 +1,4 @@
-//! All switches together: links, who holds whom, circles, verdict.
+//! All switches together: links, pauses, circles, verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,47 +11,47 @@ use super::switch::{Queue, Watched};
 use super::text::by_number;
 use super::view::{counts, shown_circle, shown_incident, shown_pauses, shown_switch, verdict};
 
-/// Switches at most.
+/// Maximum number of switches.
 pub const SWITCHES_MAX: usize = 256;
-/// Circles that are shown.
+/// Maximum number of circles shown.
 const LOOPS_MAX: usize = 12;
 
-/// The moment that is shown.
+/// The time of the shown state.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// On our monotonic clock, in nanoseconds.
+    /// Local monotonic clock, in nanoseconds.
     pub monotonic: i64,
-    /// On our wall clock, in nanoseconds since 1970.
+    /// Local wall clock, in nanoseconds since 1970.
     pub unix: i64,
-    /// How often each switch is asked, in seconds.
+    /// Polling interval in seconds.
     pub interval: f64,
-    /// Switches that were not taken.
+    /// Number of switches beyond the maximum.
     pub left_out: usize,
-    /// Writes a moment, in nanoseconds since 1970, as RFC 3339.
+    /// Formats nanoseconds since 1970 as RFC 3339.
     pub written: fn(i64) -> String,
 }
 
 impl Now {
-    /// A moment on our monotonic clock as nanoseconds since 1970.
+    /// Converts local monotonic time into nanoseconds since 1970.
     pub(super) fn wall(&self, monotonic: i64) -> i64 {
         self.unix
             .saturating_sub(self.monotonic.saturating_sub(monotonic))
     }
 }
 
-/// All switches that are watched.
+/// All watched switches.
 #[derive(Default)]
 pub struct Fabric {
     switches: BTreeMap<String, Watched>,
-    /// What was laid out last: a layout takes more than all the rest together, and links seldom change.
+    /// The last layout: computing one takes longer than everything else, and links seldom change.
     drawn: Option<(Graph, Arc<Layout>)>,
 }
 
-/// A direction that is held, merged from what both ends say.
+/// A paused direction, merged from both ends' reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     pub(super) ports: BTreeSet<String>,
-    /// Of the other end, for where this one says nothing.
+    /// Ports of the other end, used if this end reports none.
     pub(super) far_ports: BTreeSet<String>,
     pub(super) now: bool,
     pub(super) share: Option<f64>,
@@ -59,7 +59,7 @@ pub(super) struct Held {
     pub(super) releasing: bool,
 }
 
-/// Who is at an end of a direction.
+/// Node at an end of a direction.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum End {
     Switch(usize),
@@ -69,7 +69,7 @@ pub(super) enum End {
 pub(super) type Directions = BTreeMap<(u8, End, End), Held>;
 
 impl Fabric {
-    /// The switch of this name, made if there is room for it.
+    /// Returns the switch of this name, added if there is room.
     pub fn switch(&mut self, name: &str) -> Option<&mut Watched> {
         if !self.switches.contains_key(name) && self.switches.len() >= SWITCHES_MAX {
             return None;
@@ -77,7 +77,7 @@ impl Fabric {
         Some(self.switches.entry(name.to_owned()).or_default())
     }
 
-    /// All of it at one moment.
+    /// Returns the whole state at one time.
     pub fn state(&mut self, now: &Now) -> State {
         let mut names: Vec<&String> = self.switches.keys().collect();
         names.sort_by(|a, b| by_number(a, b));
@@ -133,7 +133,7 @@ impl Fabric {
     }
 }
 
-/// Which switch is meant by a name that LLDP tells: by what a switch calls itself, else by what we call it.
+/// Resolves names from LLDP: by the switches' own names, else by the page's.
 fn index(names: &[String], all: &[&Watched]) -> BTreeMap<String, usize> {
     let mut index = BTreeMap::new();
     let calls_itself = |watched: &&Watched| watched.told.as_ref().map(|told| told.name.clone());
@@ -160,7 +160,7 @@ fn links(all: &[&Watched], index: &BTreeMap<String, usize>) -> Vec<Link> {
             let link = found
                 .entry((a, b))
                 .or_insert_with(|| Link { a, b, is_up: true });
-            // Who does not answer says nothing of the link.
+            // A switch without an answer does not affect the link's state.
             link.is_up &= !answers || (neighbour.heard && neighbour.is_up);
         }
     }
@@ -175,7 +175,7 @@ fn graph(all: &[&Watched], links: &[Link]) -> Graph {
     }
 }
 
-/// What both ends of all links say of who holds whom. Who does not answer now says nothing.
+/// Collects the pauses reported by both ends of all links. Switches without an answer are ignored.
 fn directions(all: &[&Watched], index: &BTreeMap<String, usize>) -> Directions {
     let mut directions = Directions::new();
     for (here, watched) in all.iter().enumerate() {
@@ -187,7 +187,7 @@ fn directions(all: &[&Watched], index: &BTreeMap<String, usize>) -> Directions {
                 .map(|neighbour| &neighbour.name);
             let there = match neighbour.and_then(|name| index.get(name)) {
                 Some(there) if *there != here => End::Switch(*there),
-                // A port without a neighbour that tells its name: the port's own stands for it.
+                // The port's name stands for a neighbour without a name.
                 _ => End::Other(neighbour.unwrap_or(&queue.port).clone()),
             };
             add(&mut directions, End::Switch(here), there, queue);

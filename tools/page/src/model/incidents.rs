@@ -1,65 +1,65 @@
-//! Suspicions of all switches on one clock, put together to what was one event: those between which hardly any time passed.
+//! Suspicions of all switches on a common clock, grouped into incidents of suspicions close in time.
 
 use super::switch::Watched;
 
-/// Suspicions of which one begins so long after the others have ended are another incident.
+/// A suspicion that begins this long after the end of the others starts another incident.
 pub const GAP_NANOS: i64 = 500_000_000;
-/// What goes on and on is another incident after so long.
+/// A continuing incident is split after this time.
 pub const LENGTH_NANOS: i64 = 30_000_000_000;
-/// Incidents that are shown: the newest.
+/// Maximum number of incidents shown, the newest.
 pub const INCIDENTS_MAX: usize = 24;
-/// Suspicions of an incident that are shown: the first.
+/// Maximum number of suspicions shown per incident, the first.
 pub const LANES_MAX: usize = 32;
 
-/// One suspicion on our clock.
+/// One suspicion on the local clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
     /// Index of the switch.
     pub switch: usize,
-    /// The port that stood still.
+    /// The stalled port.
     pub port: String,
     /// The priority.
     pub priority: u8,
-    /// Since when nothing had left.
+    /// Time since which nothing had left.
     pub idle_from: i64,
-    /// When it was suspected.
+    /// Time of the suspicion.
     pub from: i64,
-    /// When it ended, or until when it is known to last.
+    /// Time of its end, or until which it is known to last.
     pub to: i64,
-    /// It lasts.
+    /// True while it lasts.
     pub lasts: bool,
-    /// It ended, and nobody told when: the daemon or the way to it went away.
+    /// True if its end is unknown, because the daemon or the connection was lost.
     pub end_unknown: bool,
-    /// When the first release began.
+    /// Start of the first release.
     pub released: Option<i64>,
     /// Loops found at this port.
     pub loops_found: u64,
-    /// Releases, reroutes and flows that were moved.
+    /// Number of releases, reroutes and moved flows.
     pub helped: u64,
-    /// All moments may be wrong by as much.
+    /// Maximum error of all times.
     pub uncertainty: i64,
 }
 
-/// What happened together.
+/// Suspicions that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Incident {
-    /// Of its first suspicion: index of the switch, and the beginning on that switch's own clock.
+    /// Its first suspicion: index of the switch, and the beginning on that switch's clock.
     pub first: (usize, u64),
-    /// In the order in which they began; at most [`LANES_MAX`].
+    /// Suspicions in the order of their beginnings; at most [`LANES_MAX`].
     pub lanes: Vec<Lane>,
-    /// More of them.
+    /// Number of further suspicions.
     pub left_out: usize,
-    /// When the first began.
+    /// Beginning of the first one.
     pub from: i64,
-    /// When the last ended.
+    /// End of the last one.
     pub to: i64,
-    /// One of them lasts.
+    /// True while one of them lasts.
     pub lasts: bool,
-    /// Switches that had a part.
+    /// Number of switches involved.
     pub switches: usize,
 }
 
-/// All suspicions at `now` on our clock, as incidents, newest first.
+/// Returns all suspicions at local time `now`, as incidents, newest first.
 pub fn incidents(switches: &[&Watched], now: i64) -> Vec<Incident> {
     let all = switches.iter().enumerate();
     let mut lanes: Vec<(u64, Lane)> = all
@@ -144,8 +144,8 @@ fn lanes(index: usize, switch: &Watched, now: i64) -> Vec<(u64, Lane)> {
     switch.suspicions.values().map(lane).collect()
 }
 
-/// Nanoseconds of a span; what is no span is none.
+/// Converts a span to nanoseconds; invalid values become zero.
 fn nanos(seconds: f64) -> i64 {
-    // A float beyond the range becomes its end, and NaN zero.
+    // A float beyond the range becomes the limit, and NaN zero.
     (seconds.max(0.0) * 1e9) as i64
 }

@@ -1,9 +1,9 @@
-//! Where switches wait for each other in a circle.
+//! Circles of switches that wait for each other.
 //!
-//! What waits is a direction of a link: switch `from` may not send to switch `to` in one priority. It waits for the
-//! directions by which `to` may not send on, in the same priority, except back to `from`: no switch sends a frame back to
-//! where it came from. A circle of those is what a credit loop looks like from outside. Whether frames of the one really go on
-//! by the next, pauses do not tell; that a port of the circle is suspected of a deadlock does.
+//! A direction of a link waits if switch `from` may not send to switch `to` in a priority. It waits for the paused
+//! directions from `to` in the same priority, except back to `from`, since no switch returns a frame to its sender. A credit
+//! loop appears from outside as a circle of such directions. Pauses alone do not prove that frames of one direction continue
+//! on the next; a deadlock suspicion at a port of the circle does.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,23 +12,23 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub struct Paused {
     /// The priority.
     pub priority: u8,
-    /// The switch that may not send.
+    /// The switch that is paused.
     pub from: usize,
-    /// The one that does not let it.
+    /// The switch that pauses it.
     pub to: usize,
 }
 
-/// A circle: each switch may not send to the next, and the last not to the first.
+/// A circle in which each switch may not send to the next, and the last not to the first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Loop {
     /// The priority.
     pub priority: u8,
-    /// The switches in order; the one with the smallest number first.
+    /// The switches in order, the smallest number first.
     pub switches: Vec<usize>,
 }
 
 impl Loop {
-    /// The directions that it consists of.
+    /// Returns the directions of the circle.
     pub fn directions(&self) -> impl Iterator<Item = Paused> + '_ {
         let nexts = self.switches.iter().cycle().skip(1);
         let pairs = self.switches.iter().zip(nexts);
@@ -40,7 +40,7 @@ impl Loop {
     }
 }
 
-/// For each direction that is part of a circle a shortest one through it, each circle once, the smallest first. At most
+/// Returns, for each direction in a circle, a shortest circle through it, without duplicates, smallest first, at most
 /// `most`.
 pub fn loops(paused: &BTreeSet<Paused>, most: usize) -> Vec<Loop> {
     let mut behind: BTreeMap<(u8, usize), Vec<Paused>> = BTreeMap::new();
@@ -67,7 +67,7 @@ pub fn loops(paused: &BTreeSet<Paused>, most: usize) -> Vec<Loop> {
     found
 }
 
-/// A shortest circle through `start`, in breadth.
+/// Finds a shortest circle through `start` by breadth-first search.
 fn shortest(start: Paused, behind: &BTreeMap<(u8, usize), Vec<Paused>>) -> Option<Loop> {
     let nexts = |at: Paused| {
         let onward = behind.get(&(at.priority, at.to));
@@ -92,7 +92,7 @@ fn shortest(start: Paused, behind: &BTreeMap<(u8, usize), Vec<Paused>>) -> Optio
     None
 }
 
-/// The way back from the circle's last direction.
+/// Returns the circle by following the path back from its last direction.
 fn circle(last: Paused, came_from: &BTreeMap<Paused, Option<Paused>>) -> Loop {
     let mut switches = Vec::new();
     let mut at = Some(last);
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(loops(&paused(&all), 5).len(), 5);
     }
 
-    /// The slow model: directions from which one comes to which, by adding what follows until nothing more does.
+    /// Slow model: pairs of directions connected by a path, computed as a transitive closure.
     fn reaches(all: &BTreeSet<Paused>) -> BTreeSet<(Paused, Paused)> {
         let follows =
             |a: &Paused, b: &Paused| a.priority == b.priority && a.to == b.from && b.to != a.from;
@@ -181,7 +181,7 @@ mod tests {
             let expected: BTreeSet<Paused> = all.iter().copied().filter(|one| reached.contains(&(*one, *one))).collect();
             prop_assert_eq!(&covered, &expected);
             for circle in &found {
-                // A walk whose steps are all paused, and that never turns on its heel.
+                // A walk of paused steps that never reverses.
                 let steps: Vec<Paused> = circle.directions().collect();
                 for (step, next) in steps.iter().zip(steps.iter().cycle().skip(1)) {
                     prop_assert!(all.contains(step));

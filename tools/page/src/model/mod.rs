@@ -1,4 +1,4 @@
-//! What is shown, made of what switches answered. No clock, no I/O: whoever asks says when.
+//! Converts switches' answers into the shown state. No clock and no I/O: the caller passes the time.
 
 pub mod clock;
 pub mod fabric;

@@ -1,9 +1,9 @@
-//! What the page is given: the whole fabric at one moment, bounded. Switches are named by their index in `switches`.
-//! Units stand last in every name.
+//! State for the page: the whole fabric at one time, bounded. Switches are referred to by their index in `switches`. Units
+//! are the last part of every name.
 
 use serde::{Deserialize, Serialize};
 
-/// How a switch or the fabric is, from good to bad; the page has a colour and a shape for each.
+/// Condition of a switch or the fabric, from good to bad; the page has a colour and a shape for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -11,119 +11,119 @@ pub enum Condition {
     Waiting,
     /// Nothing is wrong.
     Well,
-    /// It says so itself, or a part of a fabric is not well.
+    /// The switch reports it, or a part of a fabric is not well.
     Degraded,
-    /// A deadlock is being broken, or was a moment ago.
+    /// A deadlock is being resolved, or was recently.
     Recovering,
     /// There is no answer.
     Unreachable,
-    /// It says so itself.
+    /// The switch reports it.
     Failing,
-    /// Ports are suspected of a deadlock, and nothing is done about it yet.
+    /// Ports are suspected of a deadlock, and nothing resolves it yet.
     Locked,
 }
 
 /// `GET /state`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// When, by the wall clock of the machine that `weir-page` runs on, RFC 3339 in UTC.
+    /// Time by the wall clock of `weir-page`'s machine, RFC 3339 in UTC.
     pub time: String,
     /// The same in seconds since 1970.
     pub unix_seconds: f64,
     /// Version of `weir-page`.
     pub version: String,
-    /// How often each switch is asked.
+    /// Polling interval of each switch.
     pub interval_seconds: f64,
-    /// The worst that holds.
+    /// Worst condition.
     pub condition: Condition,
     /// The same in one sentence.
     pub verdict: String,
-    /// How many switches are how.
+    /// Numbers of switches by condition.
     pub counts: Counts,
-    /// How the picture is laid out, in words.
+    /// Kind of layout, in words.
     pub layout: String,
-    /// In the order of their names.
+    /// Switches in the order of their names.
     pub switches: Vec<Switch>,
-    /// Between two of them.
+    /// Links between switches.
     pub links: Vec<Link>,
-    /// Who holds whom; what matters most first.
+    /// Pauses, the most important first.
     pub pauses: Vec<Pause>,
-    /// Pauses beyond those.
+    /// Number of further pauses.
     pub pauses_left_out: usize,
-    /// Where switches wait for each other in a circle.
+    /// Circles of switches that wait for each other.
     pub loops: Vec<Circle>,
     /// Suspicions of all switches, newest first.
     pub incidents: Vec<Incident>,
-    /// Switches that were found and not taken, as there are too many.
+    /// Number of switches found beyond the maximum.
     pub switches_left_out: usize,
 }
 
-/// How many switches are how.
+/// Numbers of switches by condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// All.
+    /// All switches.
     pub switches: usize,
-    /// Those that answer.
+    /// Switches that answer.
     pub reachable: usize,
-    /// Well.
+    /// Switches that are well.
     pub well: usize,
-    /// Degraded or failing.
+    /// Switches that are degraded or failing.
     pub troubled: usize,
-    /// Locked or recovering.
+    /// Switches that are locked or recovering.
     pub suspected: usize,
-    /// (port, priority) pairs that are suspected.
+    /// Suspected (port, priority) pairs.
     pub suspicions: usize,
-    /// Directions of links that are held now.
+    /// Paused directions of links.
     pub held: usize,
 }
 
 /// One switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
-    /// As it was named to `weir-page`.
+    /// Name given to `weir-page`.
     pub name: String,
-    /// What it calls itself, where that differs.
+    /// Its own name, if different.
     pub called: Option<String>,
     /// From left to right, 0 to 1.
     pub x: f64,
     /// From top to bottom, 0 to 1.
     pub y: f64,
-    /// How it is.
+    /// Condition.
     pub condition: Condition,
     /// The same in one sentence.
     pub text: String,
-    /// Why, and what to do, in sentences.
+    /// Reasons and remedies, in sentences.
     pub reasons: Vec<String>,
     /// Its own page.
     pub page: Option<String>,
     /// The daemon's version.
     pub version: Option<String>,
-    /// For how long it forwards.
+    /// Time since it began to forward.
     pub uptime_seconds: Option<f64>,
-    /// Ports.
+    /// Number of ports.
     pub ports: usize,
-    /// Those of them with a link.
+    /// Number of ports with a link.
     pub ports_up: usize,
-    /// (port, priority) pairs that are suspected.
+    /// Suspected (port, priority) pairs.
     pub suspicions: usize,
     /// Frames dropped since its start.
     pub dropped: u64,
-    /// How old what is shown is.
+    /// Age of the shown data.
     pub age_seconds: Option<f64>,
-    /// How long the last answer took.
+    /// Duration of the last request.
     pub round_trip_seconds: Option<f64>,
-    /// How its clock is read.
+    /// Clock of the switch.
     pub clock: Option<Clock>,
 }
 
-/// How a switch's clock is read.
+/// Clock of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Clock {
-    /// It is the clock of this machine.
+    /// True if it is this machine's clock.
     pub is_ours: bool,
-    /// Our monotonic clock minus the switch's.
+    /// Local monotonic clock minus the switch's.
     pub offset_seconds: f64,
-    /// The offset is wrong by no more than this.
+    /// Maximum error of the offset.
     pub uncertainty_seconds: f64,
 }
 
@@ -134,34 +134,34 @@ pub struct Link {
     pub a: usize,
     /// The other end.
     pub b: usize,
-    /// One end at least hears the other, and no port that hears it is down.
+    /// True if at least one end hears the other, and no port that hears it is down.
     pub is_up: bool,
 }
 
-/// A direction of a link that is held, or was since the answers before.
+/// A direction of a link that is paused, or was since the previous answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Who may not send; `None` for who is no switch of the fabric.
+    /// The paused switch; `None` if it is not part of the fabric.
     pub held: Option<usize>,
     /// Its name.
     pub held_name: String,
-    /// Who does not let it.
+    /// The switch that pauses it.
     pub by: Option<usize>,
     /// Its name.
     pub by_name: String,
-    /// The ports at the end that may not send, or at the other one where only that is known.
+    /// The ports at the paused end, or at the other one if only that is known.
     pub ports: Vec<String>,
     /// The priority.
     pub priority: u8,
-    /// It is held now.
+    /// True if it is paused now.
     pub now: bool,
-    /// The part of the time since the answers before for which it was held, where the end that may not send tells.
+    /// Share of the time since the previous answers for which it was paused, if the paused end reports it.
     pub share: Option<f64>,
-    /// The end that may not send is suspected of a deadlock there.
+    /// True if the paused end is suspected of a deadlock there.
     pub suspected: bool,
-    /// It is under the rule of a release.
+    /// True during a release.
     pub releasing: bool,
-    /// It is part of one of `loops`.
+    /// True if it is part of one of `loops`.
     pub in_loop: bool,
 }
 
@@ -172,34 +172,34 @@ pub struct Circle {
     pub switches: Vec<usize>,
     /// The priority.
     pub priority: u8,
-    /// A port of it is suspected of a deadlock.
+    /// True if one of its ports is suspected of a deadlock.
     pub suspected: bool,
-    /// A port of it is under the rule of a release.
+    /// True during a release at one of its ports.
     pub releasing: bool,
-    /// In one sentence.
+    /// Description in one sentence.
     pub text: String,
 }
 
-/// Suspicions that belong together, on the clock of the machine that `weir-page` runs on.
+/// Suspicions that belong together, on the clock of `weir-page`'s machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Incident {
-    /// The same as long as the incident is told of.
+    /// ID, constant as long as the incident is shown.
     pub id: String,
-    /// When the first suspicion began: RFC 3339 in UTC, and seconds since 1970. All times of lanes count from here.
+    /// Beginning of the first suspicion, RFC 3339 in UTC. Times of lanes count from it.
     pub began_time: String,
     /// The same in seconds since 1970.
     pub began_unix_seconds: f64,
-    /// From the first beginning to the last end, or until now.
+    /// Time from the first beginning to the last end, or until now.
     pub lasted_seconds: f64,
-    /// A suspicion lasts.
+    /// True while a suspicion lasts.
     pub lasts: bool,
-    /// Switches with a suspicion.
+    /// Number of switches with a suspicion.
     pub switches: usize,
-    /// In the order in which they began.
+    /// Suspicions in the order of their beginnings.
     pub lanes: Vec<Lane>,
-    /// Suspicions beyond those.
+    /// Number of further suspicions.
     pub lanes_left_out: usize,
-    /// In one sentence.
+    /// Description in one sentence.
     pub text: String,
 }
 
@@ -208,24 +208,24 @@ pub struct Incident {
 pub struct Lane {
     /// The switch.
     pub switch: usize,
-    /// The port that stood still.
+    /// The stalled port.
     pub port: String,
     /// The priority.
     pub priority: u8,
-    /// Since when nothing had left.
+    /// Time since which nothing had left.
     pub idle_from_seconds: f64,
-    /// When it was suspected.
+    /// Time of the suspicion.
     pub from_seconds: f64,
-    /// When that ended, or until when it is known to last.
+    /// Time of its end, or until which it is known to last.
     pub to_seconds: f64,
-    /// It lasts.
+    /// True while it lasts.
     pub lasts: bool,
-    /// It ended, and nobody told when.
+    /// True if its end is unknown.
     pub end_unknown: bool,
-    /// When the first release began.
+    /// Start of the first release.
     pub released_seconds: Option<f64>,
     /// Loops found at this port.
     pub loops_found: u64,
-    /// All of these times may be wrong by as much.
+    /// Maximum error of all these times.
     pub uncertainty_seconds: f64,
 }

@@ -1,4 +1,4 @@
-//! What is known of one switch: its last answer, what it told before, and its clock.
+//! State of one switch: its last answer, its history, and its clock.
 
 use std::collections::BTreeMap;
 
@@ -10,126 +10,126 @@ use weir_core::PortRole;
 use super::clock::{Estimate, Offset, Sample};
 use super::text::{cut, NAME_MAX, SENTENCE_MAX};
 
-/// Ports of a switch that are looked at.
+/// Maximum number of ports considered per switch.
 const PORTS_MAX: usize = 1_024;
-/// (port, priority) pairs of a switch that are looked at.
+/// Maximum number of (port, priority) pairs considered per switch.
 const QUEUES_MAX: usize = 8 * PORTS_MAX;
-/// Reasons of a switch that are kept.
+/// Maximum number of reasons kept per switch.
 const REASONS_MAX: usize = 4;
-/// Suspicions of a switch that are kept: the newest.
+/// Maximum number of suspicions kept per switch, the newest.
 const SUSPICIONS_MAX: usize = 64;
-/// What the overview of a daemon may be old that does not say what its clock says as it answers: the interval in which it
-/// makes one for all who ask, and as long again for the dataplane.
+/// Maximum age of the overview of a daemon that does not report its clock: the interval at which it makes overviews, and the
+/// same again for the dataplane.
 pub const STALE_NANOS: i64 = 500_000_000;
 
-/// A switch's overview, and when it came.
+/// A switch's overview, and its time of arrival.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The overview.
     pub overview: Overview,
-    /// On our monotonic clock, in nanoseconds, before the request was sent.
+    /// Local monotonic time before the request was sent, in nanoseconds.
     pub sent: i64,
-    /// The same after the whole answer had come.
+    /// The same after the whole answer had arrived.
     pub received: i64,
-    /// What the switch's machine's clock said as it answered, if the daemon tells.
+    /// Clock of the switch's machine at the time of the answer, if reported.
     pub clock: Option<u64>,
-    /// It came by a socket of this machine, whose clock is ours.
+    /// True if it arrived through a socket of this machine, which shares our clock.
     pub is_here: bool,
 }
 
-/// Why there is no answer.
+/// Reason for which there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// One (port, priority) that pauses, is paused, or is suspected.
+/// A (port, priority) that pauses, is paused, or is suspected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
     /// The port.
     pub port: String,
     /// The priority.
     pub priority: u8,
-    /// The switch holds its neighbour.
+    /// True if the switch pauses its neighbour.
     pub pausing: bool,
-    /// The neighbour holds the switch.
+    /// True if the neighbour pauses the switch.
     pub paused: bool,
-    /// The part of the time since the answer before for which the neighbour held it.
+    /// Share of the time since the previous answer for which the neighbour paused it.
     pub share: f64,
-    /// Suspected of a deadlock.
+    /// True if suspected of a deadlock.
     pub suspected: bool,
-    /// Under the rule of a release.
+    /// True during a release.
     pub releasing: bool,
 }
 
-/// Who is at a port.
+/// Neighbour at a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// By LLDP.
+    /// Name from LLDP.
     pub name: String,
-    /// The last answer still had it.
+    /// True if the last answer contained it.
     pub heard: bool,
-    /// The port's link.
+    /// True if the port's link is up.
     pub is_up: bool,
 }
 
-/// What a good answer says.
+/// Contents of a successful answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
-    /// When it came, on our clock.
+    /// Local time of its arrival.
     pub at: i64,
-    /// From request to answer, in nanoseconds.
+    /// Time from request to answer, in nanoseconds.
     pub round_trip: i64,
-    /// What the switch calls itself.
+    /// The switch's own name.
     pub name: String,
     /// The daemon's version.
     pub version: String,
-    /// For how long it forwards.
+    /// Time since it began to forward.
     pub uptime_seconds: f64,
-    /// How it is, by its own word.
+    /// Its own health verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// Reasons for the verdict.
     pub reasons: Vec<String>,
-    /// Reasons beyond those.
+    /// Number of further reasons.
     pub reasons_left_out: usize,
-    /// Its ports, and how many of them are up.
+    /// Numbers of its ports, and of those that are up.
     pub ports: (usize, usize),
-    /// It has ports that face hosts.
+    /// True if it has ports that face hosts.
     pub has_hosts: bool,
-    /// What its dataplane dropped since the start.
+    /// Frames dropped by its dataplane since the start.
     pub dropped: u64,
-    /// What pauses or stands still.
+    /// Pairs that pause or are stalled.
     pub queues: Vec<Queue>,
-    /// Suspicions that last, and those of them that are being dealt with.
+    /// Numbers of current suspicions, and of those being resolved.
     pub suspected: (usize, usize),
 }
 
-/// A suspicion, with moments on the switch's own clock.
+/// A suspicion, with times on the switch's own clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suspicion {
-    /// What the switch says of it.
+    /// The switch's report.
     pub deadlock: Deadlock,
-    /// When it was last told of, on our clock.
+    /// Local time of the last report.
     pub seen: i64,
-    /// The last answer had it.
+    /// True if the last answer contained it.
     pub is_known: bool,
 }
 
-/// All that is known of a switch.
+/// State of a watched switch.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     /// Its own page.
     pub page: Option<String>,
-    /// The last good answer.
+    /// The last successful answer.
     pub told: Option<Told>,
-    /// Why the last request had none.
+    /// Reason for which the last request failed.
     pub trouble: Option<Trouble>,
-    /// By port. A neighbour stays until another is told of, so that a picture does not jump when a link fails.
+    /// Neighbours by port. A neighbour stays until another is reported, so that the picture is stable when a link fails.
     pub neighbours: BTreeMap<String, Neighbour>,
-    /// By when they began.
+    /// Suspicions by their beginning.
     pub suspicions: BTreeMap<u64, Suspicion>,
     estimate: Estimate,
     is_here: bool,
@@ -138,7 +138,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Takes a good answer.
+    /// Records a successful answer.
     pub fn take(&mut self, answer: Answer) {
         let Answer {
             mut overview,
@@ -164,7 +164,7 @@ impl Watched {
         self.told = Some(told(&overview, queues, sent, received));
     }
 
-    /// There was no answer.
+    /// Records a failed request.
     pub fn fail(&mut self, trouble: Trouble) {
         self.trouble = Some(Trouble {
             what: cut(&trouble.what, SENTENCE_MAX),
@@ -172,7 +172,7 @@ impl Watched {
         });
     }
 
-    /// How to read its clock at `now` on ours.
+    /// Returns the offset of its clock at local time `now`.
     pub fn offset(&self, now: i64) -> Option<Offset> {
         match self.is_here && self.estimate.may_be_the_same() {
             true => Some(Offset::default()),
@@ -180,7 +180,7 @@ impl Watched {
         }
     }
 
-    /// True when its clock is ours, of the same machine.
+    /// Returns true if its clock is that of this machine.
     pub fn shares_clock(&self) -> bool {
         self.is_here && self.estimate.may_be_the_same()
     }
@@ -219,12 +219,12 @@ impl Watched {
         for deadlock in all.take(SUSPICIONS_MAX) {
             let mut deadlock = deadlock.clone();
             deadlock.port = cut(&deadlock.port, NAME_MAX);
-            // Two may begin at the same moment; the number tells them apart, and is far below a microsecond.
+            // Two may begin at the same time; the number, far below a microsecond, makes the keys unique.
             let key = deadlock
                 .began_monotonic_nanos
                 .saturating_add(deadlock.id % 1_000);
             let seen = match self.suspicions.get(&key) {
-                // What is over is not seen again.
+                // A finished suspicion is not updated.
                 Some(known) if known.deadlock.lasted_seconds.is_some() => known.seen,
                 _ => received,
             };
@@ -242,7 +242,7 @@ impl Watched {
         }
     }
 
-    /// What pauses or stands still, and for which part of the time since the answer before.
+    /// Returns the pairs that pause or are stalled, with their shares of the time since the previous answer.
     fn queues(&mut self, overview: &Overview) -> Vec<Queue> {
         let spans = overview.monotonic_nanos.saturating_sub(self.paused_at) as f64 / 1e9;
         let mut totals = BTreeMap::new();
@@ -254,7 +254,7 @@ impl Watched {
                 Some(before) if spans > 0.0 => (pfc.paused_seconds_total - before) / spans,
                 _ => f64::from(u8::from(pfc.paused)),
             };
-            // A total that is no number, or less than before, is of another daemon.
+            // A total that is invalid, or less than before, belongs to another daemon.
             let share = if share.is_finite() {
                 share.clamp(0.0, 1.0)
             } else {
@@ -292,7 +292,7 @@ fn told(overview: &Overview, queues: Vec<Queue>, sent: i64, received: i64) -> To
         name: cut(&status.name, NAME_MAX),
         version: cut(&status.version, NAME_MAX),
         uptime_seconds: status.uptime_seconds,
-        // A word of a newer daemon is for something that is not well.
+        // An unknown verdict of a newer daemon counts as not well.
         verdict: health.verdict.known().unwrap_or(Verdict::Degraded),
         reasons: reasons(&health),
         reasons_left_out: health.reasons.len().saturating_sub(REASONS_MAX)

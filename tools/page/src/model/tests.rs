@@ -1,4 +1,4 @@
-//! Whole fabrics of answers: what is shown of them.
+//! Tests with answers of whole fabrics.
 
 use serde_json::{json, Value};
 use weir_api::overview::Overview;
@@ -8,10 +8,10 @@ use super::state::{Condition, State};
 use super::switch::{Answer, Trouble};
 
 const SECOND: i64 = 1_000_000_000;
-/// What switch s1 of `scenarios/ring4.toml` answered.
+/// Answer of switch s1 of `scenarios/ring4.toml`.
 const RECORDED: &str = include_str!("../../tests/data/overview.json");
 
-/// What a switch says at a moment of its own clock: links to others of the same names as their ports, and the ports that are held.
+/// Returns an overview at a time on the switch's clock: links to others named like their ports, and the paused ports.
 fn overview(name: &str, at: u64, neighbours: &[&str], change: impl FnOnce(&mut Value)) -> Overview {
     let mut overview: Value = serde_json::from_str(RECORDED).unwrap();
     overview["monotonic_nanos"] = json!(at);
@@ -68,7 +68,7 @@ fn held(by: &str, suspected: bool) -> impl Fn(&mut Value) + '_ {
     }
 }
 
-/// Takes an answer that came at `now` on our clock, within a millisecond.
+/// Records an answer that arrived at local time `now`, within a millisecond.
 fn take(fabric: &mut Fabric, name: &str, now: i64, overview: Overview) {
     let clock = Some(overview.monotonic_nanos);
     let answer = Answer {
@@ -91,7 +91,7 @@ fn at(monotonic: i64) -> Now {
     }
 }
 
-/// A ring whose clocks are ten, twenty and thirty seconds behind ours, at second 100 of ours.
+/// Builds a ring whose clocks are ten, twenty and thirty seconds behind the local one, at local second 100.
 fn ring(fabric: &mut Fabric, suspected: bool) -> State {
     let names = ["s1", "s2", "s3"];
     for (index, name) in names.iter().enumerate() {
@@ -134,12 +134,12 @@ fn a_circle_of_pauses_is_a_deadlock_once_a_port_of_it_is_suspected() {
 }
 
 #[test]
-fn suspicions_are_told_on_our_clock() {
+fn suspicions_are_converted_to_our_clock() {
     let mut fabric = Fabric::default();
     let state = ring(&mut fabric, true);
     let incident = &state.incidents[0];
     assert!(incident.lasts && incident.switches == 1);
-    // Half a second before second 80 of its clock, which was second 100 of ours within a millisecond.
+    // Half a second before second 80 of its clock, which was local second 100 within a millisecond.
     let began = (1_800_000_000 + 100) as f64 - 0.5;
     let lane = &incident.lanes[0];
     assert!(
@@ -176,7 +176,7 @@ fn who_is_gone_keeps_its_place_and_its_links_and_holds_nobody() {
     assert_eq!(after.links.len(), 3);
     assert_eq!(after.loops, []);
     assert!(after.pauses.iter().all(|pause| pause.held_name == "s1"));
-    // Its suspicion is told until it was heard of last, and lasts no more.
+    // Its suspicion is shown until the last report, and no longer lasts.
     let lane = &after.incidents[0].lanes[0];
     assert!(!lane.lasts && lane.end_unknown);
     assert!(
@@ -207,7 +207,7 @@ fn a_suspicion_that_has_ended_and_a_daemon_that_began_again_are_told_apart() {
     assert_eq!(state.incidents[0].lanes.len(), 1, "the same suspicion");
     assert!(!lane.lasts && !lane.end_unknown && lane.released_seconds.is_some());
     assert!((lane.to_seconds - lane.from_seconds - 0.7).abs() < 1e-6);
-    // The next daemon of the same machine knows of none; what was told stays.
+    // The next daemon of the same machine reports no suspicion; the earlier one stays.
     take(
         &mut fabric,
         "s2",
@@ -243,7 +243,7 @@ fn the_part_of_the_time_is_by_the_switchs_own_clock() {
         (pause.held, pause.by, pause.by_name.as_str()),
         (Some(0), None, "s2")
     );
-    // A total that is less is of another daemon.
+    // A smaller total belongs to another daemon.
     take(
         &mut fabric,
         "s1",

@@ -1,13 +1,13 @@
-//! Texts of switches, bounded: what a page shows is never longer than what it is made for.
+//! Limits the texts of switches to the lengths that the page is designed for.
 
 use std::cmp::Ordering;
 
-/// Characters of a name.
+/// Maximum length of a name in characters.
 pub const NAME_MAX: usize = 48;
-/// Characters of a sentence.
+/// Maximum length of a sentence in characters.
 pub const SENTENCE_MAX: usize = 300;
 
-/// At most `most` characters of `text`, without control characters.
+/// Returns at most `most` characters of `text`, without control characters.
 pub fn cut(text: &str, most: usize) -> String {
     let mut characters = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut kept: String = characters.by_ref().take(most).collect();
@@ -18,7 +18,7 @@ pub fn cut(text: &str, most: usize) -> String {
     kept
 }
 
-/// `s2` before `s10`: digits that follow each other count as a number.
+/// Orders `s2` before `s10`: consecutive digits count as a number.
 pub fn by_number(a: &str, b: &str) -> Ordering {
     let (mut a_rest, mut b_rest) = (a, b);
     loop {
@@ -39,7 +39,7 @@ pub fn by_number(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The longest beginning that is all digits or has none, and the rest.
+/// Returns the longest beginning that is all digits or has none, and the rest.
 fn part(text: &str) -> (&str, &str) {
     let Some(first) = text.chars().next() else {
         return ("", "");

@@ -1,4 +1,4 @@
-//! What is known, as the page shows it: the state's records and its sentences.
+//! Converts the state into the page's records and sentences.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use super::loops::{Loop, Paused};
 use super::state::{self, Circle, Clock, Condition, Counts, Pause, Switch};
 use super::switch::{Told, Trouble, Watched};
 
-/// Pauses that are shown: what matters most.
+/// Maximum number of pauses shown, the most important.
 const PAUSES_MAX: usize = 400;
-/// For so long after the end of a deadlock the fabric counts as recovering.
+/// Time for which the fabric counts as recovering after the end of a deadlock.
 const RECOVERED_AFTER: i64 = 10_000_000_000;
 
 pub(super) fn shown_pauses(
@@ -190,7 +190,7 @@ pub(super) fn counts(switches: &[Switch], directions: &Directions) -> Counts {
     }
 }
 
-/// The worst that holds, in one sentence.
+/// Returns the worst condition and its sentence.
 pub(super) fn verdict(
     switches: &[Switch],
     counts: &Counts,
@@ -271,7 +271,7 @@ fn switches_in_words(count: usize) -> String {
     }
 }
 
-/// The first of them by name, and how many more.
+/// Returns the first names, and the number of others.
 fn listed(names: &[&str]) -> String {
     const NAMED: usize = 4;
     match names.split_at_checked(NAMED) {

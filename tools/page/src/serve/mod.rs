@@ -1,5 +1,5 @@
-//! The page: files that are built in, the state as JSON and as a stream of events, and what Prometheus discovers. Only `GET`
-//! is answered. However many look, the state is made once.
+//! The page: built-in files, the state as JSON and as a stream of events, and targets for Prometheus. Only `GET` is
+//! answered. The state is computed once for all viewers.
 
 mod targets;
 
@@ -27,10 +27,10 @@ use crate::model::state::State;
 
 pub use targets::Targets;
 
-/// Streams at a time.
+/// Maximum number of concurrent streams.
 pub const VIEWERS_MAX: usize = 64;
-/// A stream is a connection for hours; beside all of them there is room for the page, its files and Prometheus. Who reads
-/// nothing of a stream for so long loses it.
+/// Limits of the listener. A stream is a connection for hours; besides all of them there is room for the page, its files and
+/// Prometheus. A viewer that does not read for this long is disconnected.
 const LIMITS: Limits = Limits {
     connections: VIEWERS_MAX + 32,
     connections_of_a_peer: VIEWERS_MAX + 16,
@@ -50,7 +50,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/page.js"),
 );
 
-/// What all viewers share.
+/// State shared by all viewers.
 #[derive(Clone, Debug, Default)]
 struct Shown {
     state: Bytes,
@@ -58,7 +58,7 @@ struct Shown {
     targets: Bytes,
 }
 
-/// Makes what is shown known.
+/// Publishes the shown state.
 pub struct Publisher(watch::Sender<Shown>);
 
 impl Default for Publisher {
@@ -68,7 +68,7 @@ impl Default for Publisher {
 }
 
 impl Publisher {
-    /// Where it is seen.
+    /// Returns the page that shows it.
     pub fn page(&self) -> Page {
         Page {
             shown: self.0.subscribe(),
@@ -76,11 +76,11 @@ impl Publisher {
         }
     }
 
-    /// Has all viewers see this.
+    /// Publishes a state to all viewers.
     ///
     /// # Errors
     ///
-    /// When it is no JSON, which numbers that are none could cause.
+    /// When it cannot be serialised, as with invalid numbers.
     pub fn publish(&self, state: &State, targets: &Targets) -> serde_json::Result<()> {
         let state = serde_json::to_string(state)?;
         let event = format!("event: state\ndata: {state}\n\n");
@@ -93,18 +93,18 @@ impl Publisher {
     }
 }
 
-/// What is served from.
+/// Source of the served data.
 #[derive(Clone)]
 pub struct Page {
     shown: watch::Receiver<Shown>,
     viewers: Arc<Semaphore>,
 }
 
-/// Serves until the task is ended.
+/// Serves until the task ends.
 ///
 /// # Errors
 ///
-/// When the listener fails for good.
+/// When the listener fails permanently.
 pub async fn serve(listener: TcpListener, page: Page, names: Names) -> io::Result<()> {
     weir_http::serve(
         listener,
@@ -141,7 +141,7 @@ fn json(body: Bytes) -> Response {
     ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// Each state as it is made; who is slow misses those in between.
+/// Streams each new state; a slow viewer misses intermediate ones.
 async fn stream(Extract(page): Extract<Page>) -> Response {
     let Ok(place) = Arc::clone(&page.viewers).try_acquire_owned() else {
         let refusal = refuse(

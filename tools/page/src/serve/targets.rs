@@ -1,4 +1,4 @@
-//! The switches' metrics, as Prometheus discovers them: for `file_sd_configs` and `http_sd_configs`.
+//! The switches' metrics for Prometheus' discovery: `file_sd_configs` and `http_sd_configs`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// Where metrics are, by switch.
+/// Addresses of metrics, by switch.
 #[derive(Clone, Debug, Default)]
 pub struct Targets {
     known: BTreeMap<String, Target>,
-    /// What the file has.
+    /// Contents of the file.
     written: Option<String>,
 }
 
@@ -21,7 +21,7 @@ struct Target {
     tls: bool,
 }
 
-/// One entry of the list that Prometheus reads.
+/// An entry of Prometheus' list.
 #[derive(Serialize)]
 struct Entry<'a> {
     targets: [&'a str; 1],
@@ -29,7 +29,7 @@ struct Entry<'a> {
 }
 
 impl Targets {
-    /// Where the metrics of a switch are; `None` for one without.
+    /// Sets the metrics address of a switch; `None` for none.
     pub fn set(&mut self, name: &str, address: Option<String>, tls: bool) {
         match address {
             Some(address) => {
@@ -41,7 +41,7 @@ impl Targets {
         }
     }
 
-    /// As JSON. `instance` is the switch's name, by which Weir's rules and dashboards tell switches apart.
+    /// Formats the list as JSON. `instance` is the switch's name, by which Weir's rules and dashboards distinguish switches.
     pub fn json(&self) -> String {
         let entry = |(name, target): (&'_ String, &'_ Target)| {
             let scheme = if target.tls { "https" } else { "http" };
@@ -55,11 +55,11 @@ impl Targets {
                 labels: BTreeMap::from([("__scheme__", *scheme), ("instance", name.as_str())]),
             })
             .collect();
-        // Strings only: that cannot fail.
+        // Serialising strings cannot fail.
         serde_json::to_string_pretty(&entries).unwrap_or_else(|_| "[]".to_owned()) + "\n"
     }
 
-    /// Writes the file if it has something else, in one step: Prometheus never reads half of it.
+    /// Writes the file atomically if its contents have changed, so that Prometheus never reads a part of it.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_who_has_metrics_and_is_written_when_that_changes() {
+    fn a_file_lists_switches_with_metrics_and_is_written_on_changes() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("weir.json");
         let mut targets = Targets::default();

@@ -1,4 +1,4 @@
-//! Arrivals from frames in a pcap or pcapng file.
+//! Reads arrivals from frames in a pcap or pcapng file.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
@@ -26,16 +26,16 @@ const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const DIRECTION: u32 = 0b11;
 const OUTBOUND: u32 = 0b10;
 const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
-/// Maximum error of lines, as half a frame of this length.
+/// Frame length whose half is the maximum error of lines, in bytes.
 const FRAME: f64 = 1500.0;
 
-/// One received frame, as far as arrivals depend on it.
+/// Properties of a received frame that determine arrivals.
 struct Frame {
-    /// In µs.
+    /// Time in µs.
     time: f64,
     source: MacAddress,
     destination: MacAddress,
-    /// Of its tag; 0 without one.
+    /// Priority of its tag; 0 without one.
     priority: u8,
     /// From the destination address to the last payload byte.
     length: Bytes,
@@ -51,8 +51,8 @@ struct Gathered {
     line: Thinned,
 }
 
-/// Frames between hosts of the scenario in its classes. Frames that a pcapng file marks as outgoing
-/// are left out: a switch has them twice.
+/// Reads frames between hosts of the scenario in its classes. Skips frames that a pcapng file marks as outgoing, since a
+/// switch captures them twice.
 pub fn read(mut file: impl BufRead, scenario: &Scenario) -> Result<Recorded> {
     let is_pcapng = file.fill_buf()?.starts_with(&SECTION_HEADER);
     let mut gathering = Gathering::new(scenario);
@@ -77,7 +77,7 @@ fn read_pcap(file: impl Read, gathering: &mut Gathering<'_>) -> Result<()> {
 
 fn read_pcapng(file: impl Read, gathering: &mut Gathering<'_>) -> Result<()> {
     let mut reader = PcapNgReader::new(file)?;
-    // Of the section that is being read.
+    // Resolutions in the current section.
     let mut tick_micros: Vec<f64> = Vec::new();
     while let Some(block) = reader.next_block() {
         match block? {
@@ -96,7 +96,7 @@ fn read_pcapng(file: impl Read, gathering: &mut Gathering<'_>) -> Result<()> {
                 }
                 let tick = tick_micros.get(packet.interface_id as usize);
                 let tick = tick.context("a frame of an interface that is not described")?;
-                // The library hands out the file's ticks as if they were nanoseconds.
+                // The library returns the file's ticks as if they were nanoseconds.
                 let micros = packet.timestamp.as_nanos() as f64 * tick;
                 gathering.take(micros, packet.original_len, &packet.data)?;
             }
@@ -138,7 +138,7 @@ struct Gathering<'a> {
     classes: BTreeMap<u8, usize>,
     /// Beginning of the recording, in the file's time.
     origin: Option<f64>,
-    /// Since the origin: the last frame's time.
+    /// Time of the last frame since the origin.
     span: f64,
     others: u64,
     outbound: u64,
@@ -179,7 +179,7 @@ impl<'a> Gathering<'a> {
         let on_line = frame.length + LINE_OVERHEAD;
         let rate = gigabits(self.scenario.hosts[key.0].line.rate);
         let amount = kilobits(on_line.get() as f64);
-        // A frame is stamped when it is there: it has come since as long as it takes on the line.
+        // A frame's timestamp is the end of its arrival, which took its time on the line.
         let origin = *self.origin.get_or_insert(frame.time - amount / rate);
         let time = (frame.time - origin).max(self.span);
         self.span = time;

@@ -1,26 +1,26 @@
-//! A cumulative function of many small steps as few straight lines.
+//! Approximates a cumulative function of many small steps by few straight lines.
 
 use anyhow::{bail, Result};
 
 /// Maximum number of straight lines of one function.
 const POINTS_MAX: usize = 200_000;
 
-/// Takes points in order of time and keeps those between which a straight line is never further than a tolerance from what
-/// it leaves out. Memory is that of what is kept; O(1) for each point.
+/// Accepts points in order of time and keeps enough that straight lines between them deviate from omitted points by at most
+/// a tolerance. Memory is proportional to the kept points; O(1) per point.
 #[derive(Debug)]
 pub struct Thinned {
     tolerance: f64,
     kept: Vec<(f64, f64)>,
     /// Present end of the straight line from the last kept point.
     last: (f64, f64),
-    /// The last point; more may come at the same time.
+    /// The last point; more may follow at the same time.
     pending: (f64, f64),
-    /// The slopes that are close enough to all points between.
+    /// Range of slopes close enough to all points between.
     slopes: (f64, f64),
 }
 
 impl Thinned {
-    /// From (0, 0).
+    /// Starts at (0, 0).
     pub fn new(tolerance: f64) -> Self {
         Self {
             tolerance,
@@ -31,7 +31,7 @@ impl Thinned {
         }
     }
 
-    /// Adds the total by a time that is not before the last one.
+    /// Adds the total at a time that is not before the last one.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Thinned {
         Ok(())
     }
 
-    /// The points that are left, in order of time, beginning with (0, 0).
+    /// Returns the kept points in order of time, beginning with (0, 0).
     pub fn finish(mut self) -> Result<Vec<(f64, f64)>> {
         self.draw()?;
         if self.last.0 > self.anchor().0 {

@@ -13,11 +13,11 @@ use weir_config::scenario::Scenario;
 
 use crate::network::recorded::Recorded;
 
-/// Reads a capture (pcap or pcapng) or the result of a run, whichever the file is.
+/// Reads a capture (pcap or pcapng) or the result of a run.
 ///
 /// # Errors
 ///
-/// When the file is neither, when it is of another scenario, or when nothing in it is of this one.
+/// When the file is neither, or contains no traffic of this scenario.
 pub fn load(file: &Path, scenario: &Scenario) -> Result<Recorded> {
     let name = || file.display().to_string();
     let mut reader = BufReader::new(File::open(file).with_context(name)?);

@@ -1,4 +1,4 @@
-//! Arrivals from the series of a run.
+//! Reads arrivals from the series of a run.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use crate::compare::read_run;
 use crate::network::recorded::{Recorded, RecordedFlow};
 use crate::network::{kilobits, scenario_charging};
 
-/// Each flow of the run that the scenario has by that name.
+/// Reads the flows of the run whose names occur in the scenario.
 pub fn read(file: impl Read, scenario: &Scenario) -> Result<Recorded> {
     let run = read_run(file, scenario)?;
     let charging = scenario_charging(scenario);
@@ -23,7 +23,7 @@ pub fn read(file: impl Read, scenario: &Scenario) -> Result<Recorded> {
             continue;
         };
         let on_line = (flow.frame + LINE_OVERHEAD).get() as f64 / flow.frame.get().max(1) as f64;
-        // Half a frame: the series is no finer.
+        // Half a frame, which is the resolution of the series.
         let mut thinned = Thinned::new(kilobits(flow.frame.get() as f64) / 2.0);
         let mut sum = 0.0;
         for (index, rate) in rates.iter().enumerate() {

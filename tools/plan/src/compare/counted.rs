@@ -1,4 +1,4 @@
-//! Counts of a run's switches, beside the plan: peaks and pauses.
+//! Compares counts of a run's switches with the plan: peaks and pauses.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -9,40 +9,39 @@ use crate::predict;
 use crate::result::{EgressPlan, IngressPlan};
 use weir_output::{bytes, table, NONE};
 
-/// One ingress buffer. Errors are predicted − counted, as a part of what was counted.
+/// One ingress buffer. Errors are predicted − counted, relative to the count.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct CountedBuffer {
     /// `switch:ingress-port:priority`.
     pub buffer: String,
-    /// The most that the switch ever charged to it.
+    /// Maximum charge in the switch.
     pub peak_bytes: u64,
-    /// The most that it is to hold.
+    /// Predicted maximum.
     pub predicted_peak_bytes: u64,
-    /// Of the peak; absent when the buffer held nothing.
+    /// Error of the peak; absent if the buffer held nothing.
     pub peak_error: Option<f64>,
     /// Number of pauses of the neighbour by the switch.
     pub pauses: u64,
-    /// Planned number; absent if the plan does not cover the whole run, and if the neighbour is not
-    /// held back by pauses.
+    /// Predicted number; absent if the plan does not cover the whole run, or the neighbour is not controlled by pauses.
     pub predicted_pauses: Option<u64>,
-    /// Of the pauses; absent when there were none.
+    /// Error of the number of pauses; absent if there were none.
     pub pauses_error: Option<f64>,
 }
 
-/// One queue. Errors are predicted − counted, as a part of what was counted.
+/// One queue. Errors are predicted − counted, relative to the count.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct CountedQueue {
     /// `switch:egress-port:priority`.
     pub queue: String,
-    /// The most that ever waited, in frame bytes.
+    /// Maximum backlog in frame bytes.
     pub peak_bytes: u64,
-    /// The most that is to wait, in frame bytes.
+    /// Predicted maximum in frame bytes.
     pub predicted_peak_bytes: u64,
-    /// Of the peak; absent when nothing ever waited.
+    /// Error of the peak; absent if nothing waited.
     pub peak_error: Option<f64>,
 }
 
-/// Counts of all planned objects, by buffer and by queue.
+/// Counts of all planned buffers and queues.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Counted {
     /// Buffers.
@@ -52,8 +51,8 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Lays the plan of every switch beside what a run counted there. What was never used in the run and is not planned for
-    /// is left out.
+    /// Compares the plan of every switch with a run's counts. Omits buffers and queues that are neither used in the run nor
+    /// planned.
     ///
     /// # Errors
     ///
@@ -75,7 +74,7 @@ impl Counted {
         Ok(all)
     }
 
-    /// Two tables.
+    /// Formats two tables.
     pub fn text(&self) -> String {
         let buffers = self.buffers.iter().map(|row| {
             vec![
@@ -115,7 +114,7 @@ impl Counted {
     }
 }
 
-/// A part as text.
+/// Formats a fraction as a percentage.
 pub fn percent(part: Option<f64>) -> String {
     part.map_or_else(|| NONE.to_owned(), |part| format!("{:.1} %", part * 100.0))
 }
@@ -139,7 +138,7 @@ fn key(row: &BufferResult) -> String {
     format!("{}:{}:{}", row.switch, row.port, row.priority)
 }
 
-/// (predicted − counted) / counted.
+/// Returns (predicted − counted) / counted.
 fn error(predicted: u64, counted: u64) -> Option<f64> {
     (counted > 0).then(|| (predicted as f64 - counted as f64) / counted as f64)
 }

@@ -1,4 +1,4 @@
-//! `switchctl plan compare`: prediction beside what was measured.
+//! `switchctl plan compare`: compares a prediction with measurements.
 
 mod counted;
 
@@ -26,9 +26,9 @@ pub struct Comparison {
     pub runner: String,
     /// Time between two samples.
     pub interval_us: f64,
-    /// Each buffer that was recorded over time and is planned for: runs record those of links between switches.
+    /// Buffers that were recorded over time and planned; runs record those of links between switches.
     pub buffers: Vec<BufferComparison>,
-    /// Peaks and pauses as the switches counted them.
+    /// Peaks and pauses counted by the switches.
     pub counted: Counted,
 }
 
@@ -37,25 +37,25 @@ pub struct Comparison {
 pub struct BufferComparison {
     /// `switch:ingress-port:priority`.
     pub buffer: String,
-    /// Samples that a prediction is there for.
+    /// Number of samples with a prediction.
     pub samples: usize,
-    /// The greatest sample.
+    /// Largest sample.
     pub measured_peak_bytes: u64,
-    /// The greatest predicted value at the samples' times.
+    /// Largest predicted value at the samples' times.
     pub predicted_peak_bytes: f64,
-    /// Of the peak, as a part of what was measured; absent when nothing was.
+    /// Error of the peak, relative to the measurement; absent if that is zero.
     pub peak_error: Option<f64>,
-    /// The first sample at xoff or above.
+    /// Time of the first sample at xoff or above.
     pub measured_xoff_us: Option<f64>,
-    /// When the prediction reaches xoff.
+    /// Time at which the prediction reaches xoff.
     pub predicted_xoff_us: Option<f64>,
-    /// The greatest error of a sample until xoff is reached in both, as a part of the measured peak.
+    /// Largest error of a sample until both have reached xoff, relative to the measured peak.
     pub greatest_error_until_xoff: Option<f64>,
-    /// Mean of all samples' errors without their signs, as a part of the measured peak.
+    /// Mean absolute error of all samples, relative to the measured peak.
     pub mean_error: Option<f64>,
 }
 
-/// Lays the prediction for a scenario over a run of it.
+/// Compares the prediction for a scenario with a run of it.
 pub fn run(
     run: &Path,
     scenario: &Path,
@@ -70,7 +70,7 @@ pub fn run(
     output.print(&compare(&result, &scenario, links)?, text)
 }
 
-/// The result of a run of this scenario.
+/// Reads the result of a run of this scenario.
 pub fn read_run(file: impl Read, scenario: &Scenario) -> Result<RunResult> {
     let run: RunResult = serde_json::from_reader(file).context("no result of a run")?;
     if run.format != RUN_FORMAT {
@@ -103,7 +103,7 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
     }
     let counted = Counted::new(&network, &run.buffers)?;
     if buffers.is_empty() && counted.buffers.is_empty() {
-        bail!("the run says nothing of any buffer that is planned for");
+        bail!("the run has no buffer of the plan");
     }
     Ok(Comparison {
         scenario: run.scenario.clone(),
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use weir_calculus::algebra::Curve;
 
-    /// 8 kbit, which is 1000 bytes, a microsecond.
+    /// Returns a buffer with 8 kbit, or 1000 bytes, per microsecond.
     fn buffer() -> Buffer {
         Buffer {
             port: "p".into(),
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn errors_are_parts_of_what_was_measured() {
-        // One sample lies behind the end of the prediction.
+        // One sample is after the end of the prediction.
         let row = of_buffer(
             "s:p:3".into(),
             &buffer(),

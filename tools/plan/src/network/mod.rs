@@ -1,5 +1,4 @@
-//! Planned network: switches with ports, classes, and the traffic through them, from a scenario or
-//! a configuration.
+//! The planned network, from a scenario or a configuration: switches with ports and classes, and the traffic through them.
 
 pub mod recorded;
 
@@ -16,10 +15,10 @@ use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
 use recorded::{Recorded, RecordedFlow};
 
-/// Maximum number of streams of a plan: each flow is one at each switch that it passes.
+/// Maximum number of streams of a plan; each flow is one stream per switch that it passes.
 const STREAMS_MAX: usize = 100_000;
 
-/// Command-line options about links.
+/// Command-line options for links.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOptions {
     /// T of every link, instead of the file's.
@@ -35,7 +34,7 @@ pub struct LinkOptions {
 pub struct Switch {
     /// Its name.
     pub name: String,
-    /// Cells and the longest frame.
+    /// Charging of frames, and their maximum length.
     pub charging: Charging,
     /// Its ports.
     pub ports: Vec<Port>,
@@ -54,9 +53,9 @@ pub struct Port {
     pub role: PortRole,
     /// Its link.
     pub link: Link,
-    /// The headroom of classes that have that of its cable.
+    /// Headroom for its cable, for classes that use it.
     pub cable_headroom: Option<Bytes>,
-    /// T for budgets of a class of mode `level`.
+    /// T for the budgets of a class of mode `level`.
     pub round_trip: Duration,
     /// Coding of its Feedback.
     pub coding: FeedbackCoding,
@@ -65,41 +64,40 @@ pub struct Port {
 /// A flow at one switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// Port that it comes by.
+    /// Ingress port.
     pub ingress: usize,
-    /// Port that it leaves by.
+    /// Egress port.
     pub egress: usize,
-    /// Index of its class.
+    /// Index of the class.
     pub class: usize,
-    /// Frame length; of several the longest.
+    /// Frame length; the longest if there are several.
     pub frame: Bytes,
-    /// The length of which most is charged for each byte on the line.
+    /// Frame length with the highest charge per byte on the line.
     pub wasteful: Bytes,
-    /// Charge for each byte on the line.
+    /// Charge per byte on the line.
     pub charge: f64,
-    /// On the line, in Gbit/s; `None`: as fast as the line.
+    /// Rate on the line, in Gbit/s; `None` for the line rate.
     pub rate: Option<f64>,
-    /// When its first frame has arrived at this switch at the earliest, in µs.
+    /// Earliest arrival of its first frame at this switch, in µs.
     pub start: f64,
-    /// When it ends, in µs; `None` for never.
+    /// End in µs; `None` for never.
     pub stop: Option<f64>,
-    /// All that it sends, on the line, in kbit; `None` for no end.
+    /// Total volume on the line, in kbit; `None` for unlimited.
     pub volume: Option<f64>,
-    /// For how long it sends and for how long it does not, in µs, again and again.
+    /// Alternating durations of sending and silence, in µs.
     pub on_off: Option<[f64; 2]>,
-    /// Replaces all these: arrivals over time, in µs and kbit on the line. Beside it, `start`
-    /// shifts all times.
+    /// Recorded arrivals over time, in µs and kbit on the line, which replace all of these; `start` shifts their times.
     pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
-/// Everything that is planned.
+/// The planned network.
 #[derive(Clone, Debug)]
 pub struct Network {
     /// The switches.
     pub switches: Vec<Switch>,
-    /// The end of the plan, in µs; `None` where traffic has none.
+    /// End of the plan, in µs; `None` if traffic has no end.
     pub end: Option<f64>,
-    /// Notes for the reader on the derivation of the plan.
+    /// Notes on the derivation of the plan.
     pub notes: Vec<String>,
 }
 
@@ -111,7 +109,7 @@ pub fn gigabits(rate: BitRate) -> f64 {
     rate.get() as f64 / 1e9
 }
 
-/// In kbit.
+/// Converts bytes to kbit.
 pub fn kilobits(bytes: f64) -> f64 {
     bytes * 8.0 / 1e3
 }
@@ -135,7 +133,7 @@ pub fn scenario_charging(scenario: &Scenario) -> Charging {
 }
 
 impl Network {
-    /// One switch alone: each egress in turn gets frames from all other ports at line rate, in each class.
+    /// Plans one switch alone: each egress in turn receives frames from all other ports at line rate, in each class.
     pub fn from_configuration(config: &DaemonConfig, options: &LinkOptions) -> Self {
         let charging = config.dataplane.frames().charging();
         let ports: Vec<Port> = config
@@ -187,8 +185,8 @@ impl Network {
         }
     }
 
-    /// Each switch of a scenario with the flows that pass it. What the switches before it hold back does not
-    /// make less come: every flow arrives as fast as it may be sent.
+    /// Plans each switch of a scenario with the flows that pass it. Pauses at earlier switches do not reduce arrivals: every
+    /// flow arrives as fast as it may be sent.
     ///
     /// # Errors
     ///
@@ -215,7 +213,7 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// With too many of them.
+    /// With too many arrivals.
     pub fn from_recorded(
         scenario: &Scenario,
         recorded: &Recorded,
@@ -239,7 +237,7 @@ impl Network {
             }
             gathered.add(streams)?;
         }
-        // Long enough for all of it to get through the slowest port.
+        // Long enough for all traffic to pass the slowest port.
         let ports = all_ports.iter().flatten();
         let slowest = ports.map(|port| gigabits(port.properties.rate));
         let end = recorded.span + total / slowest.fold(f64::INFINITY, f64::min);
@@ -254,7 +252,7 @@ struct Gathered<'a> {
     scenario: &'a Scenario,
     streams: Vec<Vec<Stream>>,
     count: usize,
-    /// True when some flow may take several paths.
+    /// True if some flow may take several paths.
     is_spread: bool,
 }
 
@@ -395,8 +393,7 @@ fn scenario_port(scenario: &Scenario, port: &SwitchPort, options: &LinkOptions) 
     }
 }
 
-/// Returns a flow at every switch that it can pass: by its `via`, else by every member that its
-/// hash may pick.
+/// Returns a flow at every switch that it can pass: along its `via`, or along every member that its hash may select.
 fn streams_of(scenario: &Scenario, ports: &[Vec<SwitchPort>], flow: &Flow) -> Vec<(usize, Stream)> {
     let port_to = |switch: usize, peer: PortPeer| {
         let mut of_switch = ports[switch].iter();

@@ -7,9 +7,9 @@ use weir_core::Bytes;
 /// Recorded traffic.
 #[derive(Debug)]
 pub struct Recorded {
-    /// Each with at least one frame.
+    /// Flows with at least one frame.
     pub flows: Vec<RecordedFlow>,
-    /// From the beginning to the last arrival, in µs.
+    /// Time from the beginning to the last arrival, in µs.
     pub span: f64,
     /// Notes for the reader.
     pub notes: Vec<String>,
@@ -24,21 +24,20 @@ pub struct RecordedFlow {
     pub to: usize,
     /// Its class.
     pub class: usize,
-    /// The switches that it takes, if that is known.
+    /// Switches on its path, if known.
     pub via: Option<Vec<usize>>,
     /// The longest frame.
     pub longest: Bytes,
-    /// The length of which most is charged for each byte on the line.
+    /// Frame length with the highest charge per byte on the line.
     pub wasteful: Bytes,
-    /// Charge for each byte on the line, of all frames together.
+    /// Charge per byte on the line over all frames.
     pub charge: f64,
-    /// Arrivals over time: µs and kbit on the line, with straight lines between them. Ends with the
-    /// total.
+    /// Arrivals over time: µs and kbit on the line, connected by straight lines. Ends with the total.
     pub points: Rc<[(f64, f64)]>,
 }
 
 impl RecordedFlow {
-    /// All that came, on the line, in kbit.
+    /// Returns the total on the line, in kbit.
     pub fn total(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.1)
     }

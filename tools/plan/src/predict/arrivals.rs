@@ -1,4 +1,4 @@
-//! Arrivals by one ingress port over time, for one queue.
+//! Arrivals on one ingress port over time, for one queue.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use weir_calculus::algebra::Curve;
 use weir_calculus::multiflow::control::{FixedRate, RateControl, ScheduledRate};
 
-/// Maximum number of a flow's silences in a plan; after them it sends all the time.
+/// Maximum number of a flow's silences in a plan; afterwards it sends continuously.
 const SILENCES_MAX: usize = 10_000;
 
 /// Traffic from one ingress port, on the line: kbit, µs and Gbit/s.
@@ -16,32 +16,32 @@ pub struct Input {
     pub ingress: usize,
     /// Its flows.
     pub flows: Vec<Arrivals>,
-    /// These flows' part of the ingress port's line.
+    /// These flows' share of the ingress port's line.
     pub line: f64,
-    /// From the crossing of a threshold to its effect.
+    /// Delay from crossing a threshold to its effect.
     pub feedback_delay: f64,
 }
 
 /// One flow.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// When it begins.
+    /// Beginning.
     pub start: f64,
-    /// When it ends.
+    /// End.
     pub stop: Option<f64>,
-    /// At which rate; `None`: as fast as the line.
+    /// Rate; `None` for the line rate.
     pub rate: Option<f64>,
-    /// Total volume, however long it takes; `None`: as much as possible in its time, and nothing
-    /// later of the part that a pause held back.
+    /// Total volume, however long it takes. `None` for as much as possible in its time, without making up for the part
+    /// delayed by pauses.
     pub volume: Option<f64>,
     /// Alternating durations of sending and silence.
     pub on_off: Option<[f64; 2]>,
-    /// Replaces all but `start`: arrivals over time, `start` later.
+    /// Recorded arrivals over time, delayed by `start`, which replace all other fields.
     pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
 impl Input {
-    /// The rate of all its flows together while they send, at most that of the line.
+    /// Returns the total rate of all its flows while they send, limited by the line.
     pub fn rate(&self) -> f64 {
         let rates = self.flows.iter().map(|flow| flow.rate.unwrap_or(self.line));
         rates.sum::<f64>().min(self.line)
@@ -49,8 +49,8 @@ impl Input {
 
     /// Returns the traffic to send and its possible rate, up to `end`.
     ///
-    /// Flows without volumes offer what they can at each time. Where a flow with a volume is among
-    /// them, the others also count as volumes: their rate for as long as they last. O(flows²).
+    /// Flows without volumes offer as much as possible at each time. If there is a flow with a volume, the others count as
+    /// volumes too: their rate times their duration. O(flows²).
     pub fn offered(&self, end: f64) -> Result<(Curve<f64>, Box<dyn RateControl<f64>>)> {
         let has_volume = |flow: &Arrivals| flow.volume.is_some() || flow.recorded.is_some();
         if self.flows.iter().any(has_volume) {
@@ -83,7 +83,7 @@ impl Input {
         Ok(sum)
     }
 
-    /// Returns the rate of all flows together from each time at which it changes.
+    /// Returns the total rate of all flows, from each time at which it changes.
     fn schedule(&self, end: f64) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = Vec::new();
         for flow in &self.flows {
@@ -98,7 +98,7 @@ impl Input {
         let mut changes: Vec<(f64, f64)> = Vec::new();
         for (time, step) in steps {
             sum += step;
-            // Rounding residue of a sum is no traffic.
+            // A rounding residue of a sum is not traffic.
             let rate = if sum > 1e-9 * self.line { sum } else { 0.0 };
             let rate = rate.min(self.line);
             match changes.last_mut() {

@@ -13,24 +13,24 @@ use crate::network::{Network, Switch};
 pub struct Buffer {
     /// The port.
     pub port: String,
-    /// Its class.
+    /// Name of the class.
     pub class: String,
     /// The first priority of its class.
     pub priority: u8,
-    /// As charged, in kbit.
+    /// Contents as charged, in kbit.
     pub curve: Curve<f64>,
-    /// The end of the prediction, in µs.
+    /// End of the prediction, in µs.
     pub end: f64,
-    /// xoff, or the end of a lossy buffer, where that ends its growth.
+    /// xoff, or the size of a lossy buffer, if it limits the growth.
     pub full_bytes: Option<f64>,
-    /// When that is reached.
+    /// Time at which it is reached.
     pub xoff_at: Option<f64>,
-    /// From when to when the neighbour is paused.
+    /// Beginning and end of the neighbour's pauses.
     pub pauses: Vec<[f64; 2]>,
 }
 
 impl Buffer {
-    /// Returns its contents; `None` beyond the end.
+    /// Returns the contents at a time; `None` after the end.
     pub fn bytes_at(&self, time: f64) -> Option<f64> {
         const BYTES_PER_KILOBIT: f64 = 125.0;
         let kilobits = self.curve.at(&time).finite()?;
@@ -39,14 +39,14 @@ impl Buffer {
 }
 
 struct Part {
-    /// As charged, in kbit.
+    /// Contents as charged, in kbit.
     curve: Curve<f64>,
     end: f64,
     pauses: Vec<[f64; 2]>,
 }
 
-/// Each buffer of a switch, with PFC where its class has it. What it holds for several queues adds up; `alone`: each queue is
-/// a case of its own, and the one counts that fills the buffer most.
+/// Returns each buffer of a switch, with PFC if its class uses it. Contents for several queues add up. With `alone`, each
+/// queue is a separate case, and the one that fills the buffer most counts.
 pub fn buffers(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<Buffer>> {
     let computed = computed(network, switch, alone)?;
     let mut found: BTreeMap<(usize, usize), Vec<(&Computed, Part)>> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub fn buffers(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<Bu
             sum = sum.plus(&part.curve)?;
         }
         let ends = parts.iter().map(|(_, part)| part.end);
-        // Those of the egress that pauses it most.
+        // Pauses of the egress that pauses it most.
         let pauses = parts.iter().map(|(_, part)| &part.pauses);
         let pauses = pauses.max_by_key(|pauses| pauses.len());
         Ok(Buffer {

@@ -10,9 +10,11 @@ use crate::result::EcnPlan;
 
 const STEP_BYTES: u64 = 1024;
 
-/// When a queue's thresholds are reached without PFC, and when senders know, against the first XOFF of a buffer that feeds it.
+/// Compares the times at which a queue's thresholds are reached without PFC, and senders are notified, with the first XOFF
+/// of a buffer that feeds it.
 ///
-/// A mark takes as long as a pause to get back to the sender, once its frame has left; a frame that is marked on arrival waits before it leaves.
+/// A mark takes as long as a pause to reach the sender once its frame has left; a frame marked on arrival waits before it
+/// leaves.
 pub fn plan(one: &Computed, red: RedConfig, xoff_at: Option<f64>) -> Result<EcnPlan> {
     let free = &one.outcome.free;
     let on_line = |bytes: u64| kilobits(bytes as f64 / one.factor);

@@ -16,7 +16,7 @@ const FILLING_SPAN: f64 = 100.0;
 /// Maximum number of pauses and resumptions of all ports in a plan.
 const PAUSES_MAX: f64 = 20_000.0;
 
-/// Thresholds of a class, for what an ingress port holds, as bytes on the line (kbit).
+/// Thresholds of a class for an ingress port's contents, as bytes on the line (kbit).
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// X_off.
@@ -28,25 +28,25 @@ pub struct Limits {
 /// An egress port in one class.
 #[derive(Clone, Debug)]
 pub struct Egress {
-    /// C: what the class has of the line at least, in Gbit/s.
+    /// C: minimum rate of the class on the line, in Gbit/s.
     pub rate: f64,
     /// Sources of traffic.
     pub inputs: Vec<Input>,
-    /// The end of traffic, if it has one.
+    /// End of traffic, if any.
     pub end: Option<f64>,
 }
 
 /// Result at an egress.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Without PFC: what waits, until the end or until thresholds are long crossed.
+    /// Prediction without PFC: the backlog until the end, or until thresholds are long crossed.
     pub free: Prediction<f64>,
-    /// With PFC, for lossless classes.
+    /// Prediction with PFC, for lossless classes.
     pub paused: Option<Prediction<f64>>,
 }
 
 impl Egress {
-    /// All inputs together, while they send.
+    /// Returns the total rate of all inputs while they send.
     pub fn offered(&self) -> f64 {
         self.inputs.iter().map(Input::rate).sum()
     }
@@ -73,8 +73,8 @@ impl Egress {
         Ok(Outcome { free, paused })
     }
 
-    /// Returns how long the last of the growing buffers takes to fill, if all begin together and
-    /// there are no pauses; at most [`FILLING_SPAN`] times as long as the first one.
+    /// Returns the time that the last of the growing buffers takes to fill if all begin together without pauses, limited to
+    /// [`FILLING_SPAN`] times that of the first.
     fn longest_filling(&self, full: f64) -> f64 {
         let demands: Vec<(f64, f64)> = self
             .inputs
@@ -95,7 +95,7 @@ impl Egress {
         last.min(first * FILLING_SPAN)
     }
 
-    /// n ports drain from their peak to X_on through C, and fill again.
+    /// Estimates a period: n ports drain from their peak to X_on through C, and fill again.
     fn period_estimate(&self, limits: Limits) -> f64 {
         let over = |input: &Input| input.rate() * input.feedback_delay;
         let drained: f64 = self
@@ -148,7 +148,7 @@ impl Outcome {
         Ok(free.admitted[input].minus_until(&free.departures[input], &free.end)?)
     }
 
-    /// The greatest backlog of one input, with PFC where there is.
+    /// Returns the greatest backlog of one input, with PFC if used.
     pub fn peak_of(&self, input: usize) -> Result<f64> {
         match &self.paused {
             Some(paused) => peak(&paused.group_backlogs[input], paused.end),
@@ -156,14 +156,14 @@ impl Outcome {
         }
     }
 
-    /// The greatest backlog of all, with PFC where there is.
+    /// Returns the greatest total backlog, with PFC if used.
     pub fn peak(&self) -> Result<f64> {
         let prediction = self.paused.as_ref().unwrap_or(&self.free);
         Ok(prediction.peak_backlog()?.1)
     }
 }
 
-/// The greatest value on [0, end].
+/// Returns the greatest value on [0, end].
 pub fn peak(curve: &Curve<f64>, end: f64) -> Result<f64> {
     Ok(match curve.supremum_until(&end)? {
         Extended::Finite((_, value)) => value,
@@ -171,7 +171,7 @@ pub fn peak(curve: &Curve<f64>, end: f64) -> Result<f64> {
     })
 }
 
-/// When the curve first is at `level` or above, if before `end`.
+/// Returns the first time before `end` at which the curve is at `level` or above.
 pub fn reaches(curve: &Curve<f64>, end: f64, level: f64) -> Result<Option<f64>> {
     Ok(curve.first_crossing(&0.0, &end, Crossing::AtLeast, &level)?)
 }
@@ -184,7 +184,7 @@ mod tests {
     const XOFF: f64 = 800.0;
     const XON: f64 = 600.0;
 
-    /// `count` ports at `line` Gbit/s into one of 100 Gbit/s, for ever.
+    /// Returns `count` ports at `line` Gbit/s into one of 100 Gbit/s, without end.
     fn incast(count: usize, line: f64, feedback_delay: f64) -> Egress {
         let flow = Arrivals {
             start: 0.0,
@@ -231,7 +231,7 @@ mod tests {
             let backlog = outcome.free_backlog(0).unwrap();
             let xoff_at = reaches(&backlog, outcome.free.end, XOFF).unwrap();
             assert_near(xoff_at.unwrap(), XOFF / (line - share));
-            // It goes on for the feedback delay, drains at C/n down to X_on, and for the feedback delay more.
+            // It continues for the feedback delay, drains at C/n down to X_on, and for another feedback delay.
             let peak = XOFF + delay * (line - share);
             assert_near(outcome.peak_of(0).unwrap(), peak);
             assert_near(outcome.peak().unwrap(), peak * count as f64);
@@ -266,7 +266,7 @@ mod tests {
         }
         egress.end = Some(50.0);
         let outcome = egress.outcome(None, XOFF).unwrap();
-        // Both come for 3 µs at twice C; then one at C.
+        // Both arrive for 3 µs at twice C; then one at C.
         assert_near(outcome.peak().unwrap(), 300.0);
         let last = outcome.free.backlog.finite_at(&12.9).unwrap();
         assert_near(last, 1_300.0 - 1_290.0);

@@ -1,4 +1,4 @@
-//! From switches and streams to a plan.
+//! Computes a plan from switches and streams.
 
 pub mod arrivals;
 pub mod buffers;
@@ -29,15 +29,15 @@ pub struct Computed {
     pub class: usize,
     /// The port.
     pub egress: usize,
-    /// Egress.
+    /// The egress.
     pub queue: Egress,
-    /// Charge for each byte on the line.
+    /// Charge per byte on the line.
     pub factor: f64,
     /// Result.
     pub outcome: Outcome,
 }
 
-/// Plans one switch. `alone`: each egress is a case of its own, and all traffic is for it.
+/// Plans one switch. With `alone`, each egress is a separate case that receives all traffic.
 pub fn switch(
     network: &Network,
     switch: &Switch,
@@ -61,14 +61,14 @@ pub fn switch(
     Ok((ingress, egress))
 }
 
-/// Budgets, and no pause, hold back what comes by this port.
+/// Returns true if budgets rather than pauses limit traffic from this port.
 pub fn has_budgets(class: &Class, port: &Port) -> bool {
     matches!(class.mode, ClassMode::Level { .. }) && port.role == PortRole::Fabric
 }
 
-/// Every egress of a switch in every class that sends to it.
+/// Computes every egress of a switch in every class that sends to it.
 pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<Computed>> {
-    // By egress, class and ingress.
+    // Streams by egress, class and ingress.
     let mut groups: BTreeMap<(usize, usize), BTreeMap<usize, Vec<&Stream>>> = BTreeMap::new();
     for stream in &switch.streams {
         let queue = groups.entry((stream.egress, stream.class)).or_default();
@@ -88,7 +88,7 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
     }
     let part = |ingress: usize, streams: &[&Stream]| {
         let wanted = wanted(ingress, streams);
-        // Recorded traffic has already shared the line.
+        // Recorded traffic already shares the line.
         let is_recorded = streams.iter().all(|stream| stream.recorded.is_some());
         if alone || is_recorded {
             wanted
@@ -140,7 +140,7 @@ fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Inp
     let delay = switch.ports[ingress]
         .link
         .feedback_delay(longest.unwrap_or(Bytes::ZERO));
-    // The total of flows without a rate is bounded by the line.
+    // The line limits the total of flows without a rate.
     let flows = streams.iter().map(|stream| Arrivals {
         start: stream.start,
         stop: stream.stop,
@@ -157,7 +157,7 @@ fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Inp
     }
 }
 
-/// Thresholds as kbit on the line, and what counts as full.
+/// Returns thresholds as kbit on the line, and the amount that counts as full.
 pub fn limits(class: &Class, charging: Charging, factor: f64) -> (Option<Limits>, f64) {
     let on_line = |size: Bytes| kilobits(size.get() as f64 / factor);
     match class.mode {
@@ -175,13 +175,13 @@ pub fn limits(class: &Class, charging: Charging, factor: f64) -> (Option<Limits>
     }
 }
 
-/// Returns the charge of this much on the line.
+/// Returns the charge of this amount on the line.
 fn charged(kilobits: f64, factor: f64) -> u64 {
     (kilobits * 1e3 / 8.0 * factor).round() as u64
 }
 
-/// Returns when each input's buffer reaches xoff, or its end, before any pause. Other egress ports
-/// also fill it.
+/// Returns the time at which each input's buffer reaches xoff, or its size, before any pause. Other egress ports also fill
+/// it.
 fn xoff_times(
     switch: &Switch,
     one: &Computed,
@@ -203,7 +203,7 @@ fn xoff_times(
         .collect()
 }
 
-/// When one buffer reaches xoff, or its end, by what it holds for all of these.
+/// Returns the time at which one buffer reaches xoff, or its size, from its contents for all of these.
 pub fn xoff_time(
     switch: &Switch,
     class: usize,
@@ -216,7 +216,7 @@ pub fn xoff_time(
         Some((one, inputs.position(|input| input.ingress == ingress)?))
     });
     if let (Some((one, input)), None) = (feeds.next(), feeds.next()) {
-        // Pauses of others, which come earlier, leave it more of the port.
+        // Earlier pauses of others leave it more of the port.
         if let Some(paused) = &one.outcome.paused {
             let backlog = &paused.group_backlogs[input];
             return egress::reaches(backlog, paused.end, full / one.factor);
@@ -272,7 +272,7 @@ fn ingress_plan(
     lengths.sort_unstable();
     lengths.dedup();
     let headroom = if alone {
-        // The lengths of frames are unknown.
+        // Frame lengths are unknown.
         headroom(
             switch.charging,
             settings,
@@ -289,7 +289,7 @@ fn ingress_plan(
     let mut pauses: Option<Pauses> = None;
     for (one, input) in &feeds {
         let peak = match (settings.mode, &budgets) {
-            // No pause: budgets end it.
+            // No pause: budgets end its growth.
             (ClassMode::Level { budgets, .. }, Some(_)) => {
                 let free = &one.outcome.free;
                 let peak = egress::peak(&one.outcome.free_backlog(*input)?, free.end)?;
@@ -324,7 +324,7 @@ fn ingress_plan(
     } else {
         peaks.iter().sum()
     };
-    // Frames come whole.
+    // Frames arrive whole.
     let frame = lengths
         .last()
         .map(|length| switch.charging.charged(*length));
@@ -355,7 +355,7 @@ fn ingress_plan(
 
 fn headroom(charging: Charging, class: &Class, port: &Port, lengths: &[Bytes]) -> Option<Headroom> {
     let thresholds = class.mode.thresholds()?;
-    // A frame may find the pool full: nothing of it is below xoff then.
+    // A frame may find the pool full, with no part of it below xoff.
     let xoff = match class.pool {
         Some(_) => Bytes::ZERO,
         None => thresholds.xoff(),
@@ -458,7 +458,7 @@ fn egress_plan(switch: &Switch, one: &Computed, xoff_at: Option<f64>) -> Result<
     })
 }
 
-/// h(Σ γ_{r,b}, β_{C,0}) with one frame of each flow as b, where every flow has a rate and together they have less than C.
+/// h(Σ γ_{r,b}, β_{C,0}) with one frame of each flow as b, if every flow has a rate and their sum is below C.
 fn delay(switch: &Switch, one: &Computed) -> Result<Option<f64>> {
     let mut arrivals = Curve::zero();
     let streams = switch.streams.iter();

@@ -6,7 +6,7 @@ use weir_core::{Bytes, ClassConfig, ClassMode, PortConfig, Priority};
 
 use crate::result::PoolPlan;
 
-/// Each pool of a switch.
+/// Returns the plan of each pool of a switch.
 pub fn pools(name: &str, switch: &Switch) -> Vec<PoolPlan> {
     let names: Vec<String> = switch.pools.iter().map(|pool| pool.name.clone()).collect();
     let core = switch.clone().core();
@@ -33,7 +33,7 @@ pub fn pools(name: &str, switch: &Switch) -> Vec<PoolPlan> {
         };
         let reserved: Bytes = shares.iter().map(|(_, share)| share.reserved).sum();
         let own = |(class, _): &(&ClassConfig, PoolShare)| -> u64 {
-            // As many frames as have the same thresholds in buffers of each port's own.
+            // As many frames as have the same thresholds in separate buffers per port.
             let bound = |port: &PortConfig| {
                 let mode = class.mode_at(port);
                 mode.memory_bound(port.role).round_up_to(core.cell)
@@ -66,7 +66,7 @@ pub fn pools(name: &str, switch: &Switch) -> Vec<PoolPlan> {
 }
 
 impl PoolPlan {
-    /// Returns notes on it for the reader.
+    /// Returns notes on it.
     pub fn notes(&self) -> Vec<String> {
         let place = format!("{}, pool {}", self.switch, self.pool);
         let mut notes = Vec::new();

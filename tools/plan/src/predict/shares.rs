@@ -6,22 +6,22 @@ use weir_core::{Algorithm, PartsPerMillion, SwitchConfig};
 
 use crate::network::gigabits;
 
-/// Demand of a class on a line; rates as those of the line.
+/// Demand of a class on a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
     class: usize,
     /// Rate of its flows, limited by its highest rate.
     rate: f64,
     weight: f64,
-    /// The highest of its priorities; `None` for one that takes turns.
+    /// Its highest priority; `None` if it is not strict.
     strict: Option<u8>,
-    /// Guaranteed rate, up to which it goes first.
+    /// Guaranteed rate, served first.
     least: f64,
     most: f64,
 }
 
 impl Demand {
-    /// Of `class`, number `number`, whose flows send at `rate`.
+    /// Creates the demand of `class`, number `number`, whose flows send at `rate`.
     pub fn new(number: usize, rate: f64, class: &Class) -> Self {
         let scheduler = class.scheduler;
         let each = |rate: BitRate| gigabits(rate) * class.priorities.len() as f64;
@@ -44,8 +44,8 @@ impl Demand {
     }
 }
 
-/// Returns the rest for `class` when the others take as much as they can: strict ones first, the
-/// others at most their part by weight.
+/// Returns the remainder for `class` when the others take as much as they can: strict ones first, the others at most their
+/// share by weight.
 pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
     let Some(own) = demands.iter().find(|demand| demand.class == class) else {
         return line;
@@ -72,7 +72,7 @@ pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
             let asked: Vec<(f64, f64)> = demands
                 .iter()
                 .filter(takes_turns)
-                // The class itself may take all that is there.
+                // The class itself may take everything.
                 .map(|other| {
                     let wants = if other.class == class {
                         f64::INFINITY
@@ -93,8 +93,8 @@ pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
     rate.max(own.least).min(own.most)
 }
 
-/// Max-min fair shares of `capacity` by weight: no one gets more than its demand, and the rest goes
-/// to those with larger demands. Deficit round robin does so. O(n²).
+/// Computes max-min fair shares of `capacity` by weight: none exceeds its demand, and the remainder goes to larger demands,
+/// as with deficit round robin. O(n²).
 pub fn weighted(capacity: f64, demands: &[(f64, f64)]) -> Vec<f64> {
     let mut shares = vec![0.0; demands.len()];
     let mut open: Vec<usize> = (0..demands.len()).collect();

@@ -1,4 +1,4 @@
-//! `switchctl plan --svg`: what buffers hold over time, against their thresholds.
+//! `switchctl plan --svg`: buffer contents over time, with their thresholds.
 
 use std::path::Path;
 
@@ -15,16 +15,16 @@ use crate::result::{IngressPlan, Plan};
 use crate::show::text::{grouped, place, same_ingress};
 use weir_output::bytes;
 
-/// Maximum number of panels of one switch, for the fullest buffers.
+/// Maximum number of panels per switch, for the fullest buffers.
 const PANELS_MAX: usize = 8;
-/// A curve with more points than a screen shows is drawn in this many spans of time: the least, the
-/// greatest and the last value of each.
+/// Number of time spans for a curve with more points than a screen shows; each is drawn with its least, greatest and last
+/// value.
 const SPANS: usize = 700;
 const BYTES_PER_KILOBIT: f64 = 125.0;
 const SECONDS_PER_MICRO: f64 = 1e-6;
 
-/// Draws the plan into `file`: a column for each switch, a panel for each buffer in which anything ever waits. Buffers that are
-/// planned alike share one.
+/// Draws the plan into `file`: a column per switch, a panel per buffer in which anything waits. Buffers with the same plan
+/// share a panel.
 pub fn write(network: &Network, plan: &Plan, file: &Path) -> Result<()> {
     let chart = chart(network, plan)?;
     std::fs::write(file, chart::svg(&chart)).with_context(|| file.display().to_string())
@@ -47,7 +47,7 @@ fn chart(network: &Network, plan: &Plan) -> Result<Chart> {
             let panel = panel(buffer, row, class, count)?;
             panels.extend(panel.map(|panel| (row.peak_bytes, panel)));
         }
-        // The order of the table for those that are equal.
+        // Equal peaks stay in the order of the table.
         panels.sort_by_key(|(peak, _)| std::cmp::Reverse(*peak));
         panels.truncate(PANELS_MAX);
         if !panels.is_empty() {
@@ -73,7 +73,7 @@ fn panel(buffer: &Buffer, row: &IngressPlan, class: &Class, count: usize) -> Res
         return Ok(None);
     }
     let levels = levels(row, class);
-    // A room that is far above all else would press the rest onto the axis; its line stays at the upper edge.
+    // A size far above everything else would flatten the rest; its line stays at the upper edge.
     let near = levels.iter().map(|(value, _)| *value);
     let near = near.filter(|value| *value <= 3.0 * peak);
     let most = near.fold(peak, f64::max) * 1.02;
@@ -138,7 +138,7 @@ fn levels(row: &IngressPlan, class: &Class) -> Vec<(f64, String)> {
     }
 }
 
-/// Returns seconds and bytes, with straight lines between them.
+/// Returns seconds and bytes, connected by straight lines.
 fn points(buffer: &Buffer) -> Result<Vec<(f64, f64)>> {
     let mut points = Vec::new();
     let mut add = |time: f64, value: f64| {
@@ -177,7 +177,7 @@ fn thinned(points: Vec<(f64, f64)>, end: f64) -> Vec<(f64, f64)> {
         let most = group.iter().max_by(by_value);
         let some = [least, most, group.last()].into_iter().flatten();
         let mut some: Vec<(f64, f64)> = some.copied().collect();
-        // Stable: two values of one time stay in their order where both are kept.
+        // The sort is stable: values of one time stay in order if both are kept.
         some.sort_by(|left, right| left.0.total_cmp(&right.0));
         some.dedup();
         kept.extend(some);

@@ -1,10 +1,10 @@
-//! A plan for people.
+//! Formats a plan as text.
 
 use weir_output::{bytes, seconds, table, NONE};
 
 use crate::result::{EgressPlan, IngressPlan, Plan, PoolPlan};
 
-/// Tables of buffers and queues, then what to change.
+/// Formats tables of buffers and queues, followed by the advice.
 pub fn text(plan: &Plan) -> String {
     let mut out = String::new();
     let pfc = grouped(
@@ -125,7 +125,7 @@ fn advice_text(plan: &Plan) -> String {
     out
 }
 
-/// Neighbouring rows that differ in their ports' names alone, as the first of them and how many there are.
+/// Groups neighbouring rows that differ only in their ports' names: the first one, and their number.
 pub fn grouped<'a, T>(
     rows: impl Iterator<Item = &'a T>,
     same: impl Fn(&T, &T) -> bool,
@@ -140,7 +140,7 @@ pub fn grouped<'a, T>(
     groups
 }
 
-/// Shown alike.
+/// Returns true if both are shown alike.
 pub fn same_ingress(left: &IngressPlan, right: &IngressPlan) -> bool {
     left.switch == right.switch && {
         let cells = [left, right].map(|row| {
@@ -160,7 +160,7 @@ fn same_egress(left: &EgressPlan, right: &EgressPlan) -> bool {
     left.switch == right.switch && egress_cells(&(left, 1))[1..] == egress_cells(&(right, 1))[1..]
 }
 
-/// A port, and how many others are like it.
+/// Formats a port, and the number of others like it.
 pub fn place(switch: &str, port: &str, count: usize) -> String {
     match count {
         1 => format!("{switch}:{port}"),

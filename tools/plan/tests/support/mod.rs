@@ -1,4 +1,4 @@
-//! A way to run the program.
+//! Runs the program.
 #![allow(dead_code)] // each test file uses its own part
 
 use std::ffi::OsStr;
@@ -13,7 +13,6 @@ pub struct Run {
     pub stderr: String,
 }
 
-/// Runs it with these arguments.
 pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weir-plan"));
     let output = command.args(arguments).output().unwrap();

@@ -1,4 +1,4 @@
-//! One network, run and measured in a process of its own.
+//! One network, run and measured in a separate process.
 
 use std::ops::ControlFlow;
 
@@ -12,15 +12,15 @@ use crate::digest;
 use crate::plans::fat_tree::{fat_tree, Load};
 use crate::plans::regular::regular;
 
-/// Of random networks and their flows.
+/// Seed of random networks and their flows.
 const SEED: u64 = 1;
 
-/// What is measured.
+/// A measured network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Case {
-    /// Fat-tree k = 16, every host at half of its line.
+    /// Fat-tree k = 16, every host at half of its line rate.
     FatTreeHalf,
-    /// Fat-tree k = 16, every host at line rate, many flows on a link, under PFC.
+    /// Fat-tree k = 16, every host at line rate, with many flows per link, under PFC.
     FatTreeFull,
     /// 100 switches with six links each.
     #[value(name = "regular-100")]
@@ -44,8 +44,8 @@ impl Case {
         }
     }
 
-    /// Virtual time until the network has reached its steady fill, and virtual time that is then
-    /// measured: a few million frame-hops.
+    /// Returns the virtual time until the network has reached its steady fill, and the virtual time to measure: a few
+    /// million frame-hops.
     fn spans(self) -> [Duration; 2] {
         let micros = match self {
             Self::FatTreeHalf => [100, 200],
@@ -57,15 +57,14 @@ impl Case {
         micros.map(Duration::from_micros)
     }
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
-/// Runs a case on `threads` threads; returns the measurements. A network that loses count of a
-/// frame is a panic.
+/// Runs a case on `threads` threads; returns the measurements. Panics if the network loses count of a frame.
 pub fn run(case: Case, threads: usize) -> Value {
     let plan = case.plan();
     let counts = (plan.switches.len(), plan.hosts.len());
@@ -119,7 +118,7 @@ pub fn cpu_seconds() -> f64 {
     time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
 }
 
-/// VmHWM of this process: proc_pid_status(5).
+/// Returns VmHWM of this process: proc_pid_status(5).
 fn resident_peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,11 +1,11 @@
-//! A number by which two runs can be compared.
+//! A number with which two runs can be compared.
 
 use weir_core::PortId;
 use weir_sim::network::Network;
 
 use crate::plans::PRIORITY;
 
-/// FNV-1a over what every flow, port and buffer has counted: builds with the same digests did the same.
+/// Returns FNV-1a over the counts of every flow, port and buffer; equal digests mean equal runs.
 pub fn of(network: &Network) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |number: u64| {
@@ -37,7 +37,7 @@ pub fn of(network: &Network) -> u64 {
     hash
 }
 
-/// Every switch with every one of its ports.
+/// Iterates over every port of every switch.
 pub fn ports(network: &Network) -> impl Iterator<Item = (usize, PortId)> + '_ {
     let switches = network.plan().switches.iter().enumerate();
     switches.flat_map(|(index, switch)| {

@@ -3,7 +3,7 @@
 //! same fat-tree in ns-3.
 //!
 //! `cargo bench -p weir-sim --bench scale -- 16` runs both loads of a fat-tree in steps, the number
-//! being k; a second one gives the microseconds of each step. Rates are by CPU time.
+//! being k; a second number is the length of each step in microseconds. Rates are by CPU time.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod case;
@@ -24,33 +24,30 @@ use weir_core::Duration;
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// k of the fat-tree.
     #[arg(default_value_t = 16)]
     k: u32,
-    /// Microseconds of each step.
+    /// Length of each step in µs.
     #[arg(default_value_t = 100)]
     step: u64,
-    /// What cargo says.
+    /// Passed by cargo.
     #[arg(long, hide = true, global = true)]
     bench: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Every case in processes of its own, in turns, and the fat-tree in ns-3: medians and spreads.
+    /// Run every case in a separate process, alternating, and the fat-tree in ns-3: medians and spreads.
     Table {
-        /// How often each case runs.
+        /// Runs of each case.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         rounds: u32,
-        /// All that was measured, as JSON.
+        /// Write all measurements as JSON.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
-    /// One case, told as JSON.
+    /// Run one case; print JSON.
     Case {
-        /// Which one.
         case: case::Case,
-        /// On how many threads.
         #[arg(long, default_value_t = 1)]
         threads: usize,
     },

@@ -13,19 +13,19 @@ use crate::pages::Pages;
 use crate::plans::fat_tree::{choices, fat_tree, Load, HALF_RATE};
 use crate::plans::{DELAY, FRAME_LENGTH, LINE_RATE};
 
-/// As in the cases that it is compared with.
+/// The same as in the cases that it is compared with.
 pub const K: u32 = 16;
 const WARM_UP: Duration = Duration::from_micros(20);
 const MEASURED: Duration = Duration::from_micros(20);
 
 /// Path of Debian's ns-3 headers.
 const HEADER: &str = "/usr/include/ns3/core-module.h";
-/// Instructions if it is missing.
+/// Instructions for a machine without ns-3.
 pub const HOW_TO_INSTALL: &str =
     "ns-3 is not installed, so that its column is left out; on Debian and Ubuntu: \
                                   apt-get install --no-install-recommends libns3-dev g++";
 
-/// Treatment of frames by nodes: see the program.
+/// How nodes treat frames: see the program.
 pub const MODES: [&str; 2] = ["ip", "link"];
 
 /// A compiled program and its plan.
@@ -35,7 +35,7 @@ pub struct Ns3 {
 }
 
 impl Ns3 {
-    /// Compiles the program; `None` when ns-3 is not installed.
+    /// Compiles the program; `None` if ns-3 is not installed.
     pub fn build() -> Result<Option<Self>> {
         if !Path::new(HEADER).is_file() {
             return Ok(None);
@@ -81,12 +81,11 @@ impl Ns3 {
     }
 }
 
-/// Returns the name of a run.
 pub fn name(mode: &str, pages: Pages) -> String {
     format!("ns3-{mode}{}", pages.suffix())
 }
 
-/// Beside this program, in the target directory.
+/// Returns the directory next to this program, in the target directory.
 fn target_directory() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let directory = own.parent().context("a program is in a directory")?;

@@ -1,20 +1,20 @@
-//! With which memory pages a program runs.
+//! Memory pages with which a program runs.
 
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// A large network's state is read here and there, so that with small pages a part of the time goes into finding where
-/// they are; huge ones take more memory.
+/// Accesses to a large network's state are scattered: with small pages, part of the time is spent on address translation.
+/// Huge pages take more memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// As the system gives them.
+    /// The system's default.
     Small,
-    /// The allocator asks for huge ones.
+    /// The allocator asks for huge pages.
     Huge,
 }
 
 impl Pages {
-    /// `program`, to be started so. The variable is one that the C library of GNU reads (2.35 and later).
+    /// Returns the command that starts `program` in this way. GNU's C library reads the variable from 2.35 on.
     pub fn command(self, program: impl AsRef<OsStr>) -> Command {
         let value = match self {
             Self::Small => "glibc.malloc.hugetlb=0",

@@ -1,4 +1,4 @@
-//! A fat-tree step by step, with the digest of each: for comparing builds of the simulator.
+//! Runs a fat-tree step by step and prints the digest of each step, to compare builds of the simulator.
 
 use weir_core::Duration;
 use weir_sim::network::Network;
@@ -8,7 +8,6 @@ use crate::{case, digest};
 
 const STEPS: usize = 6;
 
-/// Runs both loads on a fat-tree of `k`, and reports each step.
 pub fn run(k: u32, step: Duration) {
     for (name, load) in [("half", Load::Half), ("full", Load::Full)] {
         let begun = std::time::Instant::now();

@@ -1,4 +1,4 @@
-//! Every case several times, in turns, and what comes out of it.
+//! Runs every case several times, alternating, and prints the results.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const COMPARED: Case = Case::FatTreeHalf;
 
 const WITH_HUGE_PAGES: [Case; 2] = [Case::FatTreeHalf, Case::FatTreeFull];
 
-/// Runs all, prints tables, and writes everything that was measured to `json`.
+/// Runs all cases, prints tables, and writes all measurements to `json`.
 pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
     let ns3 = Ns3::build()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -59,7 +59,7 @@ struct Job {
     threads: usize,
 }
 
-/// Cases that also run on all cores: those with much to do in each window.
+/// Cases that also run on all cores: those with much work in each window.
 const ON_ALL_CORES: [Case; 3] = [Case::FatTreeHalf, Case::FatTreeFull, Case::Regular10000];
 
 fn jobs(cores: usize) -> Vec<Job> {
@@ -92,7 +92,7 @@ impl Job {
         }
     }
 
-    /// Uses a process of its own, which has its own peak of memory.
+    /// Uses a separate process, so that the peak of memory is that of this case.
     fn run(&self) -> Result<Value> {
         let case = self.case.name();
         let output = self
@@ -114,7 +114,7 @@ fn name(case: Case, pages: Pages) -> String {
     format!("{}{}", case.name(), pages.suffix())
 }
 
-/// Returns its model, as Linux reports it.
+/// Returns the processor's model as reported by Linux.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -230,7 +230,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Needs at least one number.
+    /// Takes at least one number.
     fn new(numbers: impl Iterator<Item = f64>) -> Self {
         let mut numbers: Vec<f64> = numbers.collect();
         numbers.sort_by(f64::total_cmp);

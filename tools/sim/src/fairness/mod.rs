@@ -1,5 +1,4 @@
-//! Levels beside PFC with the Deadlock Breaker in the same networks: whether any flow waits much longer, and whether less
-//! is delivered.
+//! Compares Levels with PFC plus Deadlock Breaker in the same networks: longest waits and throughput.
 
 mod networks;
 mod tables;
@@ -13,17 +12,17 @@ use crate::trial::{self, Trial, TrialError};
 pub use networks::{Lines, Network, Protocol, Topology};
 pub use tables::{json, markdown};
 
-/// No flow may wait longer than this many times the longest wait under PFC, and one refresh.
+/// Maximum wait of a flow as a multiple of the longest wait under PFC, plus one refresh.
 const TIMES_PFC: u64 = 5;
-/// Minimum part of PFC's throughput, in hundredths.
+/// Minimum throughput relative to PFC, in percent.
 const THROUGHPUT_PERCENT: u64 = 95;
-/// Maximum ratio of the bound on waiting to the duration, in hundredths; above it a flow could
-/// stall all the time without breaking the bound.
+/// Maximum ratio of the bound on waits to the duration, in percent. Above it, a flow could stall forever without exceeding
+/// the bound.
 const BOUND_PERCENT: u64 = 70;
 /// Maximum number of times that the duration is doubled for a network whose bound is too long.
 const DOUBLINGS_MAX: u32 = 3;
 
-/// T that are tried: 10 µs, 100 µs, 1 ms and 10 ms.
+/// Values of T: 10 µs, 100 µs, 1 ms and 10 ms.
 pub const ROUND_TRIPS: [Duration; 4] = [
     Duration::from_micros(10),
     Duration::from_micros(100),
@@ -34,17 +33,17 @@ pub const ROUND_TRIPS: [Duration; 4] = [
 /// Comparison to make.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// T, each.
+    /// Values of T.
     pub round_trips: Vec<Duration>,
-    /// Codings, each with each T.
+    /// Codings, each combined with each T.
     pub codings: Vec<FeedbackCoding>,
     /// Lengths of lines.
     pub lines: Lines,
-    /// For how long traffic is offered at least.
+    /// Minimum duration of traffic.
     pub duration: Duration,
 }
 
-/// Why there is nothing to compare.
+/// Reason for which networks cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum FairnessError {
     /// A network cannot be built.
@@ -58,7 +57,7 @@ pub enum FairnessError {
     Trial(#[from] TrialError),
 }
 
-/// One network under Levels beside the same one under PFC.
+/// One network under Levels and under PFC.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Its graph.
@@ -69,9 +68,9 @@ pub struct Comparison {
     pub round_trip: Duration,
     /// Coding of Feedback.
     pub coding: FeedbackCoding,
-    /// For how long traffic was offered.
+    /// Duration of traffic.
     pub duration: Duration,
-    /// Bound on the waits of flows.
+    /// Bound on flows' waits.
     pub bound: Duration,
     /// Under Levels.
     pub level: Trial,
@@ -80,18 +79,18 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The longest wait as a part of the bound; `None` if the bound is too long to be meaningful.
+    /// Longest wait relative to the bound; `None` if the bound is too long to be meaningful.
     pub fn wait_of_bound(&self) -> Option<f64> {
         let wait = self.level.longest_wait().as_secs_f64();
         is_told(self.bound, self.duration).then(|| wait / self.bound.as_secs_f64())
     }
 
-    /// Bytes delivered, as a part of those under PFC.
+    /// Bytes delivered relative to PFC.
     pub fn throughput(&self) -> f64 {
         self.level.bytes() as f64 / (self.pfc.bytes() as f64).max(1.0)
     }
 
-    /// Which promises were broken.
+    /// Names of broken promises.
     pub fn broken(&self) -> Vec<&'static str> {
         let waits = self.wait_of_bound().is_some_and(|part| part > 1.0);
         let less = self.level.bytes() * 100 < self.pfc.bytes() * THROUGHPUT_PERCENT;
@@ -111,8 +110,7 @@ fn is_told(bound: Duration, duration: Duration) -> bool {
         <= u128::from(duration.as_nanos()) * u128::from(BOUND_PERCENT)
 }
 
-/// Compares the network of `topology` and `seed`, once for each T and coding. `ran` is called after
-/// each run.
+/// Compares the network of `topology` and `seed`, once for each T and coding. Calls `ran` after each run.
 ///
 /// # Errors
 ///
@@ -124,7 +122,7 @@ pub fn compare(
     ran: &dyn Fn(),
 ) -> Result<Vec<Comparison>, FairnessError> {
     let mut comparisons = Vec::new();
-    // Without lines that depend on T, PFC does not depend on it either.
+    // If the lines do not depend on T, PFC does not either.
     let mut known: Option<(Duration, Reference)> = None;
     for round_trip in &question.round_trips {
         let of = match question.lines {
@@ -170,7 +168,7 @@ struct Reference {
     bound: Duration,
 }
 
-/// Runs it long enough for the bound to tell a flow that waits from one that stalls for good.
+/// Runs it long enough for the bound to distinguish a waiting flow from one that stalls for good.
 fn reference(
     topology: Topology,
     seed: u64,

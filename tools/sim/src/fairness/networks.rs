@@ -9,7 +9,7 @@ use weir_config::scenario::Scenario;
 use weir_config::FileError;
 use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding};
 
-/// A topology by its name: `torus-5x5`, `torus-4x4x4`, `ring-8`, `regular-20x4` (switches × degree), `fat-tree-4`.
+/// Topology with a name: `torus-5x5`, `torus-4x4x4`, `ring-8`, `regular-20x4` (switches × degree), `fat-tree-4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology(TopologyKind);
 
@@ -52,14 +52,14 @@ impl fmt::Display for Topology {
                 write!(formatter, "regular-{switches}x{degree}")
             }
             TopologyKind::FatTree { k } => write!(formatter, "fat-tree-{k}"),
-            // A name leads to none of the others.
+            // No other topology can be named.
             other => write!(formatter, "{other:?}"),
         }
     }
 }
 
 impl Topology {
-    /// All that the book's tables have.
+    /// All topologies of the book's tables.
     pub fn all() -> Vec<Self> {
         let squares = (4..=8).map(|side| TopologyKind::Torus {
             rows: side,
@@ -110,7 +110,7 @@ impl Topology {
             TopologyKind::Ring { switches } | TopologyKind::RandomRegular { switches, .. } => {
                 switches
             }
-            // Hosts that the generator itself adds to the lowest switches.
+            // Number of hosts that the generator itself adds to the lowest switches.
             TopologyKind::FatTree { k } => return (k * k * k / 4, ""),
             _ => 0,
         };
@@ -121,7 +121,7 @@ impl Topology {
 /// Lengths of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
-    /// 1 µs, regardless of T: T is the operator's setting, or a switch's reaction time.
+    /// 1 µs, regardless of T: T is then the operator's setting, or a switch's reaction time.
     Short,
     /// As long as T permits after two of the longest frames: T is exact.
     Long,
@@ -142,7 +142,7 @@ pub enum Protocol {
 }
 
 const RATE_BITS_PER_NANOSECOND: u64 = 1;
-/// The longest frame with the line's overhead.
+/// Longest frame with the line's overhead.
 const FRAME_ON_LINE: u64 = 1522 + 20;
 
 impl Lines {
@@ -158,12 +158,11 @@ impl Lines {
         }
     }
 
-    /// Returns the room for frames under way at a pause: plenty on short lines, rT more on long
-    /// ones.
+    /// Returns the room for frames in flight when a pause is sent: plenty on short lines, rT more on long ones.
     fn headroom(self, round_trip: Duration) -> Bytes {
         let on_line = round_trip.as_nanos() * RATE_BITS_PER_NANOSECOND / 8;
-        // A frame of 60 bytes takes a cell of 256, on a line where it counts 84: what is under way may need three times
-        // as much room; the flows here have frames of 1500 bytes, which need a fiftieth more.
+        // A frame of 60 bytes counts 84 on the line and takes a cell of 256: frames in flight may need three times as much
+        // room. The flows here have frames of 1500 bytes, which need 2 % more.
         let more = match self {
             Self::Short => 0,
             Self::Long => on_line + on_line / 16,
@@ -177,22 +176,22 @@ impl Lines {
 pub struct Network {
     /// Its graph.
     pub topology: Topology,
-    /// Of its flows, and of a random graph.
+    /// Seed of its flows, and of a random graph.
     pub seed: u64,
     /// Lengths of its lines.
     pub lines: Lines,
-    /// Treatment of congestion by its class.
+    /// Protocol of its class.
     pub protocol: Protocol,
-    /// For how long traffic is offered.
+    /// Duration of traffic.
     pub duration: Duration,
 }
 
 impl Network {
-    /// As a scenario: a permutation and two random flows more for each host, all without an end, on lines of 1 Gbit/s.
+    /// Returns it as a scenario: a permutation and two more random flows for each host, all endless, on lines of 1 Gbit/s.
     ///
     /// # Errors
     ///
-    /// What the reader complains about: numbers of a topology that are out of range.
+    /// Errors of the reader: numbers of a topology that are out of range.
     pub fn scenario(&self) -> Result<Scenario, FileError> {
         let Protocol::Level {
             round_trip,
@@ -201,7 +200,7 @@ impl Network {
         else {
             return parse(&self.text(Bytes::ZERO));
         };
-        // Grants need no room for what is under way, but without it no line would be full: they get what others have.
+        // Grants need no room for frames in flight, but without it no line would be full: use the same headroom.
         let coding = FeedbackCoding::Pfc;
         let like = Self {
             protocol: Protocol::Level { round_trip, coding },
@@ -216,7 +215,7 @@ impl Network {
         parse(&self.text(totals.max().unwrap_or(Bytes::ZERO)))
     }
 
-    /// The scenario file. `buffer` of zero leaves budgets to the reader: γmax + rT each, and xoff more.
+    /// Returns the scenario file. If `buffer` is zero, the reader sets budgets: γmax + rT each, plus xoff.
     pub fn text(&self, buffer: Bytes) -> String {
         let (hosts, hosts_key) = self.topology.hosts();
         let (round_trip, coding, mode, policy) = match self.protocol {

@@ -1,4 +1,4 @@
-//! Comparisons as a table of the book, and as JSON.
+//! Comparisons as a table for the book, and as JSON.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use weir_core::Duration;
 
 use super::Comparison;
 
-/// A row is a topology with one T and one coding, over all seeds: the worst of them, and means.
+/// A topology with one T and one coding, over all seeds: worst values and means.
 struct Row<'a>(Vec<&'a Comparison>);
 
 fn rows(comparisons: &[Comparison]) -> Vec<Row<'_>> {
@@ -81,7 +81,7 @@ impl Row<'_> {
     }
 }
 
-/// The table, a row for each topology, T and coding.
+/// Returns the table, a row for each topology, T and coding.
 pub fn markdown(comparisons: &[Comparison]) -> String {
     let mut table = String::from(
         "| network | T | coding | seeds | longest wait, Levels | PFC | of the bound | throughput, least | mean \
@@ -94,7 +94,7 @@ pub fn markdown(comparisons: &[Comparison]) -> String {
     table
 }
 
-/// Every comparison, and what it was held to.
+/// Returns every comparison with its limits.
 pub fn json(comparisons: &[Comparison]) -> serde_json::Value {
     let seconds = Duration::as_secs_f64;
     let one = |one: &Comparison| {

@@ -1,13 +1,13 @@
-//! Rates and times as ns-3 writes them, exactly.
+//! Rates and times in ns-3's syntax, exactly.
 
 use weir_core::{BitRate, Duration};
 
-/// Returns `12.5` times ten to the `decimals` when that is whole. An exponent as in `1e-06` may follow the number.
+/// Returns `12.5` times ten to the `decimals` if that is whole. The number may have an exponent, as in `1e-06`.
 pub(super) fn scaled(number: &str, decimals: i32) -> Option<u64> {
     product(number, 1, decimals)
 }
 
-/// Returns the number times `factor` and ten to the `decimals` when that is whole.
+/// Returns the number times `factor` and ten to the `decimals` if that is whole.
 fn product(number: &str, factor: u64, decimals: i32) -> Option<u64> {
     let (number, exponent) = match number.split_once(['e', 'E']) {
         Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
@@ -65,7 +65,7 @@ pub(super) fn rate(text: &str) -> Option<BitRate> {
     BitRate::new(product(number, factor, 0)?)
 }
 
-/// `1000ns`, `0.001ms`; bare numbers are seconds.
+/// Reads `1000ns`, `0.001ms`; bare numbers are seconds.
 pub(super) fn time(text: &str) -> Option<Duration> {
     const UNITS: [(&str, i32); 7] = [
         ("ns", 0),

@@ -1,8 +1,8 @@
-//! A text as words with their places, as a reader by `>>` of C++ sees it: what lines they stand on does not matter.
+//! A text as words with their positions, like C++'s `>>`: line breaks do not matter.
 
 use thiserror::Error;
 
-/// Why a file cannot be imported.
+/// Reason for which a file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct ImportError {
@@ -12,11 +12,10 @@ pub struct ImportError {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// What is wrong, and what to do.
+    /// Error and advice.
     pub message: String,
 }
 
-/// A word and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
     file: &'a str,
@@ -35,7 +34,7 @@ impl Word<'_> {
         }
     }
 
-    /// A whole number up to `most`.
+    /// Returns a whole number up to `most`.
     pub(super) fn number(&self, what: &str, most: u64) -> Result<u64, ImportError> {
         let number = self.text.parse::<u64>();
         let number = number
@@ -47,11 +46,10 @@ impl Word<'_> {
     }
 }
 
-/// The words of a file.
 pub(super) struct Words<'a> {
     file: &'a str,
     words: Box<dyn Iterator<Item = Word<'a>> + 'a>,
-    /// Of the last word.
+    /// Position of the last word.
     last: (usize, usize),
 }
 
@@ -78,7 +76,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The next one, which is `what`.
+    /// Returns the next word; `what` names it in errors.
     pub(super) fn next(&mut self, what: &str) -> Result<Word<'a>, ImportError> {
         match self.words.next() {
             Some(word) => {
@@ -94,7 +92,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The next one, a whole number up to `most`.
+    /// Returns the next word as a whole number up to `most`.
     pub(super) fn number(&mut self, what: &str, most: u64) -> Result<u64, ImportError> {
         self.next(what)?.number(what, most)
     }

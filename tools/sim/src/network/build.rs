@@ -1,4 +1,4 @@
-//! From a plan to a network that is ready to run.
+//! Builds a network from a plan.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::random::Random;
 use crate::schedule::Schedule;
 use crate::table::Table;
 
-/// Tells the stream of randomness for faults from others of the same seed.
+/// Distinguishes the random numbers for faults from others with the same seed.
 const FAULTS: u64 = 1;
 
 impl Network {
-    /// Builds what `plan` describes, at the epoch.
+    /// Builds the network of `plan`, at the epoch.
     ///
     /// # Errors
     ///
-    /// What in the plan cannot work.
+    /// The plan cannot work.
     pub fn new(plan: NetworkPlan) -> Result<Self, PlanError> {
         let mut plan = plan;
         let waiting = dependencies(&mut plan)?;
@@ -145,7 +145,7 @@ impl Network {
         Ok(())
     }
 
-    /// Hosts at switches with a class with credits use them.
+    /// Hosts use credits if their switch has a class with credits.
     fn give_hosts_credits(&mut self) {
         for link in &self.plan.links {
             let [a, b] = link.ends;
@@ -160,7 +160,7 @@ impl Network {
         }
     }
 
-    /// No end of a link learns sooner than this what the other one does.
+    /// Minimum time after which one end of a link learns of an event at the other.
     fn lookahead(&self) -> Duration {
         let connected = self.lines.iter().filter(|line| line.to.is_some());
         connected
@@ -195,7 +195,7 @@ impl Network {
     }
 }
 
-/// Switches that are started anew.
+/// Returns the switches that are restarted.
 fn restarts(plan: &NetworkPlan) -> BTreeSet<usize> {
     let starts = plan.actions.iter().filter_map(|(_, action)| match action {
         Action::Start(switch) => Some(*switch as usize),
@@ -204,7 +204,7 @@ fn restarts(plan: &NetworkPlan) -> BTreeSet<usize> {
     starts.collect()
 }
 
-/// By flow: how many others it waits for.
+/// Returns the number of others for which each flow waits.
 fn dependencies(plan: &mut NetworkPlan) -> Result<Vec<u32>, PlanError> {
     if plan.dependencies.is_empty() {
         return Ok(Vec::new());

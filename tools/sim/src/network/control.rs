@@ -1,4 +1,4 @@
-//! Control CPUs: events reach them late, and so do their commands the dataplane.
+//! Control CPUs: events reach them, and their commands the dataplane, with latency.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use weir_core::{Event as CoreEvent, Instant};
 use super::{Event, LogKind, Network};
 
 impl Network {
-    /// Something happened in the dataplane of `node`.
+    /// Reports an event of the dataplane of `node` to its CPU.
     pub(super) fn tell_control(&mut self, node: usize, event: CoreEvent) {
         let Some(cpu) = &mut self.nodes[node].control else {
             return;
@@ -18,8 +18,8 @@ impl Network {
             .push(node as u32, at, Event::Control { node: node as u32 });
     }
 
-    /// Does what is due at the CPU of `node`: events that have come through, its timers, and commands that
-    /// have reached the dataplane.
+    /// Handles everything due at the CPU of `node`: events that have arrived, timers, and commands that have reached the
+    /// dataplane.
     pub(super) fn control(&mut self, node: usize) {
         let now = self.now;
         let state = &mut self.nodes[node];
@@ -30,7 +30,7 @@ impl Network {
             return;
         };
         while let Some((_, command)) = take_due(&mut cpu.outbox, now) {
-            // A command that the dataplane refuses has been overtaken by events; the control plane copes.
+            // If the dataplane refuses a command, events have overtaken it; the control plane handles that.
             let _ = state.switch.apply(now, command);
         }
         while let Some((_, event)) = take_due(&mut cpu.inbox, now) {
@@ -64,7 +64,7 @@ impl Network {
     }
 }
 
-/// The first of `queue`, if its moment has come.
+/// Takes the first entry of `queue` if it is due.
 fn take_due<T>(queue: &mut VecDeque<(Instant, T)>, now: Instant) -> Option<(Instant, T)> {
     let due = queue.front().is_some_and(|(at, _)| *at <= now);
     due.then(|| queue.pop_front()).flatten()

@@ -1,18 +1,18 @@
-//! What switches have counted, beyond the life of one.
+//! Counters of switches, across restarts.
 
 use weir_core::counters::DropCounts;
 use weir_core::{PortId, Switch};
 
-/// Sums over switches, those that were restarted since included.
+/// Sums over switches, including before restarts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Frames dropped, control frames that could not be read among them.
+    /// Frames dropped, including unreadable control frames.
     pub drops: DropCounts,
-    /// PFC frames sent, Feedback in them included.
+    /// PFC frames sent, including Feedback.
     pub pfc_sent: u64,
     /// CLCM sent.
     pub clcm_sent: u64,
-    /// Pauses sent, each priority of a frame by itself.
+    /// Pauses sent; each priority of a frame counts.
     pub xoff_sent: u64,
     /// Frames marked Congestion Experienced.
     pub marks: u64,
@@ -24,18 +24,18 @@ pub struct Counters {
     "{sent} frames sent, {received} received, {inside} inside, {lost} lost: they do not add up"
 )]
 pub struct Imbalance {
-    /// By hosts.
+    /// Sent by hosts.
     pub sent: u64,
-    /// By hosts.
+    /// Received by hosts.
     pub received: u64,
     /// In switches and on lines.
     pub inside: u64,
-    /// By a reason that was counted.
+    /// Lost for a counted reason.
     pub lost: u64,
 }
 
 impl Imbalance {
-    /// Whether they add up after all.
+    /// Fails unless the numbers add up.
     pub(super) fn check(self) -> Result<(), Self> {
         if self.sent == self.received + self.inside + self.lost {
             Ok(())

@@ -1,4 +1,4 @@
-//! One direction of a link: a transmitter that sends one thing at a time, and the way to the other end.
+//! One direction of a link: a transmitter for one frame at a time, and the delay to the other end.
 
 use weir_core::units::{LINE_OVERHEAD, NANOS_PER_SECOND};
 use weir_core::{BitRate, Bytes, Duration, FrameHandle, Instant, LineClock};
@@ -7,40 +7,40 @@ use super::faults::disturbance::Disturbance;
 use super::plan::{End, PriorityMap};
 use crate::random::Random;
 
-/// One direction of a link. What every frame reads comes first, in one cache line: there are thousands of them, and no near
-/// cache holds all.
+/// One direction of a link. The fields used by every frame come first, in one cache line: there are thousands of lines, more
+/// than a near cache holds.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line {
-    /// `None` while nothing is connected: what is sent is lost, and counted.
+    /// `None` without a neighbour: what is sent is lost and counted.
     pub(super) to: Option<End>,
     pub(super) from: End,
     clock: LineClock,
     pub(super) delay: Duration,
-    /// Which priority data frames have behind it.
+    /// Priority of data frames after the line.
     pub(super) priority_map: PriorityMap,
-    /// Where arrivals happen.
+    /// Place of arrivals.
     pub(super) to_place: u32,
-    /// Arrivals that were sent before the link last went down carry an older number and are lost.
+    /// Arrivals with an older number were sent before the link last failed, and are lost.
     pub(super) epoch: u16,
-    /// Reasons for which the link carries nothing.
+    /// Number of reasons for which the link is down.
     pub(super) down_count: u16,
-    /// Something is being sent.
+    /// True during a transmission.
     pub(super) is_busy: bool,
-    /// A wake-up is under way for this moment.
+    /// Time of the pending wake-up.
     pub(super) wake_at: Instant,
-    /// Reasons for which the switch at its beginning takes the link for down, though it is not.
+    /// Number of reasons for which the sending switch treats the link as down though it is up.
     pub(super) flaps: u16,
-    /// That of the other direction, where it is not the identity: pauses that arrive here were told behind it.
+    /// The other direction's map if it is not the identity: pauses that arrive here name priorities after it.
     pub(super) priority_map_back: Option<PriorityMap>,
-    /// Its transmitter completes nothing; what it has sent meanwhile.
+    /// While its transmitter completes nothing; also what it has sent meanwhile.
     pub(super) hangs: bool,
     pub(super) held: Option<(u16, FrameHandle)>,
-    /// Impairments at its end, by their place in the plan.
+    /// Impairments at its end, by index in the plan.
     pub(super) impairments: Vec<u32>,
-    /// What control frames meet.
+    /// Disturbances of control frames.
     pub(super) disturbances: Vec<Disturbance>,
-    /// Whether they do.
+    /// Random numbers for these.
     pub(super) faults: Random,
 }
 
@@ -73,7 +73,7 @@ impl Line {
         self.down_count == 0
     }
 
-    /// What the switch at its beginning is told of it.
+    /// State of the link as reported to the sending switch.
     pub(super) const fn is_taken_for_up(&self) -> bool {
         self.is_up() && self.flaps == 0
     }
@@ -82,8 +82,8 @@ impl Line {
         self.clock.rate()
     }
 
-    /// A frame of `length` begins to leave at `now`: the moments at which the line is free again, and at which the frame is at the
-    /// other end. That is never this moment: it would overtake what happens there.
+    /// A frame of `length` begins to leave at `now`: returns when the line is free again, and when the frame is at the other
+    /// end. That is always later than now: it must not overtake other events there.
     #[inline]
     pub(super) fn send(&mut self, now: Instant, length: Bytes) -> (Instant, Instant) {
         self.is_busy = true;
@@ -92,7 +92,7 @@ impl Line {
         (sent, arrives)
     }
 
-    /// Nothing arrives sooner than this after it began to leave. Frames that go back to back share a nanosecond.
+    /// Minimum time from departure to arrival. Frames sent back to back share a nanosecond.
     pub(super) fn shortest(&self) -> Duration {
         let nanos = u128::from(LINE_OVERHEAD.get()) * u128::from(8 * NANOS_PER_SECOND)
             / u128::from(self.rate().get());
@@ -100,7 +100,7 @@ impl Line {
         (Duration::from_nanos(nanos) + self.delay).max(Duration::from_nanos(1))
     }
 
-    /// Whether a wake-up at `at` must be asked for; notes that it is.
+    /// Returns true if a wake-up at `at` must be scheduled, and records it.
     pub(super) fn wants_wake(&mut self, now: Instant, at: Instant) -> bool {
         let pending = self.wake_at > now && self.wake_at <= at;
         if !pending {

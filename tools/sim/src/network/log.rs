@@ -1,4 +1,4 @@
-//! What switches and their control planes have told, in the order of time.
+//! Events of switches and reports of their control planes, sorted by time.
 
 use weir_core::control::Report;
 use weir_core::{Event, Instant};
@@ -6,21 +6,21 @@ use weir_core::{Event, Instant};
 /// One line of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogEntry<K = LogKind> {
-    /// When.
+    /// Time.
     pub at: Instant,
     /// The switch.
     pub switch: u32,
-    /// What it told.
+    /// The entry.
     pub kind: K,
 }
 
-/// What was told.
+/// Kinds of entries.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::large_enum_variant)] // both are about as large, and entries are few
+#[allow(clippy::large_enum_variant)] // both have about the same size, and entries are few
 pub enum LogKind {
     /// Something happened in the dataplane.
     Event(Event),
-    /// The control plane did something.
+    /// Report of the control plane.
     Report(Report),
 }
 
@@ -40,9 +40,8 @@ impl<K> Log<K> {
         }
     }
 
-    /// Adds an entry behind those of its moment that switches of the same or a lower number have added. When there is no
-    /// room the last one goes, so that the first ones stay in whatever order switches have their turns. O(entries of the
-    /// last microseconds).
+    /// Adds an entry after those of the same time and the same or a lower switch. If there is no room, the last one is
+    /// dropped, so the first ones remain whatever the order of switches. O(entries of the last microseconds).
     pub(super) fn add(&mut self, at: Instant, switch: usize, kind: K) {
         let switch = switch as u32;
         let is_before = |entry: &LogEntry<K>| (entry.at, entry.switch) <= (at, switch);
@@ -59,7 +58,7 @@ impl<K> Log<K> {
         self.entries.insert(place, LogEntry { at, switch, kind });
     }
 
-    /// Parts: the first one goes on with what is there.
+    /// Splits the log: the first part continues with the existing entries.
     pub(super) fn split(self, count: usize) -> Vec<Self> {
         let mut parts = vec![self];
         let capacity = parts[0].capacity;
@@ -67,14 +66,14 @@ impl<K> Log<K> {
         parts
     }
 
-    /// The whole again: what one log would have kept of the entries of all.
+    /// Joins the parts: the result is what one log would have kept.
     pub(super) fn join(parts: Vec<Self>) -> Self {
         let mut whole = Self::new(parts.first().map_or(0, |part| part.capacity));
         for part in parts {
             whole.overflow += part.overflow;
             whole.entries.extend(part.entries);
         }
-        // Stable: the entries of a switch are of one part, in their order.
+        // Stable: a switch's entries are in one part, in their order.
         whole.entries.sort_by_key(|entry| (entry.at, entry.switch));
         let over = whole.entries.len().saturating_sub(whole.capacity);
         whole.overflow += over as u64;

@@ -37,34 +37,34 @@ pub use log::{LogEntry, LogKind};
 pub use pauses::{Pause, PAUSES_MAX};
 pub use samples::Samples;
 
-/// Why a plan cannot run.
+/// Reason for which a plan cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A switch's configuration cannot work.
     #[error("switch {switch}: {error}")]
     Switch {
-        /// Which one.
+        /// Its index.
         switch: usize,
-        /// Why.
+        /// The reason.
         error: ConfigError,
     },
-    /// A link ends at something that is not there, or that has a link already.
+    /// A link ends at something that does not exist or already has a link.
     #[error("link {link}: {end:?} does not exist or already has a link")]
     Link {
-        /// Which link.
+        /// The link's index.
         link: usize,
-        /// Which of its ends.
+        /// The end in question.
         end: End,
     },
-    /// A flow's host is not there.
+    /// A flow's host does not exist.
     #[error("flow {0} has a host that does not exist")]
     Flow(usize),
-    /// A flow waits for one that is not there, has no end, or goes to another host than its sender.
+    /// A flow waits for one that does not exist, has no end, or does not end at its sender.
     #[error("flow {1} cannot wait for flow {0}: that must have a size, and go to its sender")]
     Dependency(u32, u32),
 }
 
-/// What happens at a moment.
+/// Events.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// Something reaches the other end of a line.
@@ -73,21 +73,21 @@ enum Event {
         epoch: u16,
         payload: Payload,
     },
-    /// A switch's port has sent its frame to the last bit; `epoch` is the switch's.
+    /// A switch's port has finished sending a frame; `epoch` is the switch's.
     PortFree {
         line: u32,
         epoch: u16,
         handle: FrameHandle,
     },
-    /// A switch's port has sent a control frame.
+    /// A switch's port has finished sending a control frame.
     ControlSent { line: u32 },
-    /// A port may have something to send: a pause is over.
+    /// A port may have something to send since a pause is over.
     PortWake { line: u32 },
-    /// A host has sent its frame.
+    /// A host has finished sending a frame.
     HostFree { host: u32 },
     /// A host may have something to send.
     HostWake { host: u32 },
-    /// A switch's timer.
+    /// A switch's timer expires.
     Timer { node: u32 },
     /// Something is due at a control CPU: an event, a command or its timer.
     Control { node: u32 },
@@ -95,19 +95,19 @@ enum Event {
     FlowStart { flow: u32 },
     /// Something is due at a flow's sender.
     FlowTimer { flow: u32 },
-    /// Curves get their next point.
+    /// A point is added to the curves.
     Sample,
-    /// What an impairment has delayed may be due.
+    /// Frames delayed by an impairment may be due.
     Late { node: u32 },
     /// The next part of an impairment's duty cycle begins.
     Duty { index: u32, generation: u16 },
-    /// Something is done to the network.
+    /// An action on the network.
     Action { index: u32 },
-    /// A storming host asks for its pause again.
+    /// A storming host repeats its pause.
     Storm { host: u32 },
 }
 
-/// A network in virtual time, or the part of one that a thread works on.
+/// A network in virtual time, or one thread's part of it.
 #[derive(Debug)]
 pub struct Network {
     now: Instant,
@@ -116,18 +116,18 @@ pub struct Network {
     nodes: Table<Node>,
     /// Lines that leave switches, by switch and port; then those that leave hosts.
     lines: Table<Line>,
-    /// By switch: the line of its first port. Behind the last one: the line of the first host.
+    /// By switch: the line of its first port. At the end: the line of the first host.
     first_lines: Arc<[u32]>,
     nics: Table<Nic>,
     flows: Table<Flow>,
-    /// By flow: how many others it waits for. Empty where none does.
+    /// By flow: the number of others for which it waits. Empty if none waits.
     waiting: Vec<u32>,
     frames: Frames,
     /// Control frames on lines.
     messages: Pool<Vec<u8>>,
-    /// By place in the plan.
+    /// By index in the plan.
     impairing: Vec<Impairing>,
-    /// A frame as filters see it.
+    /// Buffer for a frame's headers as filters see them.
     scratch: Vec<u8>,
     log: log::Log,
     /// Beginnings and ends of pauses, if they are recorded.
@@ -137,33 +137,33 @@ pub struct Network {
     totals: Totals,
     past_counters: Counters,
     plan: Arc<NetworkPlan>,
-    /// Of a part: what happens at places of others.
+    /// In a part: events for places of others.
     outbox: Option<Outbox>,
 }
 
-/// What has happened in the whole network.
+/// Counters of the whole network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Events that were handled.
+    /// Events handled.
     pub events: u64,
-    /// Frames of hosts that have crossed a line: each counts once for each line. Answers are among them, here and below.
+    /// Hosts' frames times lines crossed. Answers are included, here and below.
     pub frame_hops: u64,
-    /// Frames of hosts that switches dropped.
+    /// Hosts' frames dropped by switches.
     pub dropped: u64,
-    /// Frames of hosts that were lost on lines.
+    /// Hosts' frames lost on lines.
     pub lost_on_lines: u64,
-    /// Frames of hosts that were lost inside switches that were restarted.
+    /// Hosts' frames lost in restarts of switches.
     pub lost_in_restarts: u64,
-    /// Frames of hosts that found no room while a switch was frozen.
+    /// Hosts' frames for which a frozen switch had no room.
     pub lost_at_doors: u64,
-    /// Copies that switches which flood have sent, less the frames that these were made of. In a part of a network it may be
-    /// below zero, and wraps.
+    /// Copies sent by switches that flood, minus the frames that were copied. In a part of a network it may be negative, and
+    /// wraps.
     pub copied: u64,
-    /// Frames that came to hosts that they were not for.
+    /// Frames that arrived at the wrong host.
     pub astray: u64,
-    /// Answers that were never sent, because too many waited at a host that was paused.
+    /// Answers never sent, since too many waited at a paused host.
     pub answers_refused: u64,
-    /// When a frame of a host last moved.
+    /// Time of the last movement of a host's frame.
     pub last_movement: Instant,
 }
 
@@ -201,8 +201,8 @@ impl Network {
         self.now = self.now.max(end);
     }
 
-    /// Handles the next event, if one is due until `end`, which is never before the one of an earlier call.
-    /// Events of different switches and hosts need not come in the order of time.
+    /// Handles the next event due until `end`, which never decreases between calls. Events of different switches and hosts
+    /// need not come in order of time.
     pub fn step(&mut self, end: Instant) -> bool {
         let Some(at) = self.queue.pop_until(end) else {
             return false;
@@ -211,8 +211,8 @@ impl Network {
         true
     }
 
-    /// Stops all flows and runs until the network is empty, or nothing has moved for `still`, or `limit` has
-    /// passed. True when it is empty.
+    /// Stops all flows and runs until the network is empty, nothing has moved for `still`, or `limit` has passed. True if it
+    /// is empty.
     pub fn drain(&mut self, still: Duration, limit: Duration) -> bool {
         for flow in self.flows.iter_mut() {
             flow.stop(self.now);
@@ -230,7 +230,7 @@ impl Network {
         self.frames.len() == 0
     }
 
-    /// Now.
+    /// Current time.
     pub const fn now(&self) -> Instant {
         self.now
     }
@@ -240,12 +240,12 @@ impl Network {
         self.flows.as_slice()
     }
 
-    /// What has happened.
+    /// Counters.
     pub const fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// Drops by reason and control frames sent, of all switches and their predecessors.
+    /// Drops by reason and control frames sent, over all switches, including before restarts.
     pub fn counters(&self) -> Counters {
         let mut counters = self.past_counters.clone();
         for node in self.nodes.iter() {
@@ -254,12 +254,12 @@ impl Network {
         counters
     }
 
-    /// Checks that every frame is accounted for, answers and repetitions among them: sent = received + inside + lost by
-    /// a reason that was counted.
+    /// Checks that every frame is accounted for, including answers and repetitions: sent = received + inside + lost for a
+    /// counted reason.
     ///
     /// # Errors
     ///
-    /// The numbers, when they do not add up.
+    /// The numbers, if they do not add up.
     pub fn check_conservation(&self) -> Result<(), Imbalance> {
         self.balance().check()
     }
@@ -278,12 +278,12 @@ impl Network {
         }
     }
 
-    /// Frames of hosts inside switches and on lines.
+    /// Hosts' frames inside switches and on lines.
     pub fn frames_in_network(&self) -> usize {
         self.frames.len()
     }
 
-    /// By flow: its frames that are inside switches and on lines, without answers. O(frames).
+    /// By flow: its frames inside switches and on lines, without answers. O(frames).
     pub fn inside_by_flow(&self) -> Vec<u64> {
         let mut inside = vec![0; self.flows.len()];
         for frame in self.frames.iter_used() {
@@ -292,23 +292,23 @@ impl Network {
         inside
     }
 
-    /// A switch's core, to be looked at.
+    /// Core of a switch, read-only.
     pub fn switch(&self, index: usize) -> &weir_core::Switch {
         &self.nodes[index].switch
     }
 
-    /// Credits that `host` uses of those that its switch has given in `priority`, and credits that it has given; `None` for a
+    /// Credits that `host` uses of those granted by its switch in `priority`, and credits that it has granted; `None` for a
     /// class without credits.
     pub fn credits_of_host(&self, host: usize, priority: Priority) -> Option<(u32, u32)> {
         self.nics[host].credits.as_ref()?.balance(priority)
     }
 
-    /// What the switches and their control planes have told.
+    /// Log of the switches and their control planes.
     pub fn log(&self) -> &[LogEntry] {
         self.log.entries()
     }
 
-    /// Entries that found no room in the log.
+    /// Entries for which the log had no room.
     pub const fn log_overflow(&self) -> u64 {
         self.log.overflow()
     }
@@ -318,8 +318,8 @@ impl Network {
         self.samples.as_ref()
     }
 
-    /// The plan that it was made from. It has the routes of those switches alone that are started anew; those of all, as they
-    /// are now, are in [the switches](Self::switch) themselves.
+    /// The plan of this network. It contains routes only of switches that are restarted; [the switches](Self::switch) have
+    /// their current ones.
     pub fn plan(&self) -> &NetworkPlan {
         &self.plan
     }
@@ -367,7 +367,7 @@ impl Network {
         }
     }
 
-    /// The line that leaves `end`.
+    /// Returns the line that leaves `end`.
     fn line_of(&self, end: End) -> Option<usize> {
         let hosts_from = *self.first_lines.last()?;
         match end {

@@ -1,4 +1,4 @@
-//! One switch: the core itself, the memory that it speaks of, and its control CPU.
+//! One switch: the core, the memory behind its handles, and its control CPU.
 
 use std::collections::VecDeque;
 
@@ -10,43 +10,43 @@ use weir_core::{
 use super::plan::{ControlPlan, SwitchPlan};
 use super::switches::spreader::Spreader;
 
-/// Where a handle leads to no frame.
+/// Entry of a handle without a frame.
 pub(super) const NO_FRAME: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) switch: Switch,
-    /// Line of port 0; the others follow.
+    /// Line of port 0; those of the other ports follow.
     pub(super) first_line: u32,
-    /// By handle: the frame that it holds.
+    /// By handle: its frame.
     pub(super) frames: Vec<u32>,
     pub(super) free: Vec<FrameHandle>,
-    /// Of a switch that spreads frames by itself.
+    /// Present if the switch spreads frames itself.
     pub(super) spreader: Option<Box<Spreader>>,
-    /// The timer event that is under way.
+    /// Time of the pending timer event.
     pub(super) timer_at: Instant,
     pub(super) control: Option<ControlCpu>,
-    /// What waits at the door of a switch that does nothing.
+    /// Input that waits for a frozen switch.
     pub(super) frozen: Option<Frozen>,
-    /// What impairments have delayed, in the order in which it is due; what is due at one moment in that in which it came.
+    /// Frames delayed by impairments, sorted by due time, then by arrival.
     pub(super) late: VecDeque<Late>,
-    /// A frame may leave by several ports: each time it is a copy.
+    /// A frame may leave by several ports, as copies.
     pub(super) floods: bool,
-    /// Rises with each restart: what was under way inside before it is void.
+    /// Incremented with each restart: earlier pending events are void.
     pub(super) epoch: u16,
 }
 
-/// What comes in while a switch is frozen.
+/// Input of a frozen switch.
 #[derive(Debug, Default)]
 pub(super) struct Frozen {
     pub(super) door: VecDeque<(u32, Payload)>,
-    /// Frames that have left meanwhile.
+    /// Frames that have left in the meantime.
     pub(super) completions: Vec<(PortId, FrameHandle)>,
-    /// It is not there at all, and what comes in is lost.
+    /// It is stopped, and all input is lost.
     pub(super) is_stopped: bool,
 }
 
-/// What an impairment has delayed.
+/// A frame delayed by an impairment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Late {
     pub(super) due: Instant,
@@ -54,14 +54,14 @@ pub(super) struct Late {
     pub(super) payload: Payload,
 }
 
-/// What a line delivers.
+/// Content of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Payload {
     Frame(u32),
     Control(u32),
 }
 
-/// The control plane with the latency of its CPU on both sides.
+/// The control plane, with the latency of its CPU in both directions.
 #[derive(Debug)]
 pub(super) struct ControlCpu {
     pub(super) plane: ControlPlane,
@@ -72,8 +72,7 @@ pub(super) struct ControlCpu {
 }
 
 impl Node {
-    /// The routes of `plan`, most of what it consists of in a large network, leave it for the switch, unless the switch
-    /// `is_made_again` later.
+    /// Moves the routes of `plan`, most of it in a large network, into the switch, unless it `is_made_again` later.
     pub(super) fn new(
         plan: &mut SwitchPlan,
         first_line: u32,
@@ -104,13 +103,13 @@ impl Node {
         })
     }
 
-    /// All handles are free, as in a switch that is new.
+    /// Frees all handles, as in a new switch.
     pub(super) fn reset_handles(&mut self) {
         self.frames.clear();
         self.free.clear();
     }
 
-    /// A handle that is free: one that was given back, or else one that has never been used.
+    /// Takes a free handle: a returned one, or else one never used before.
     pub(super) fn take_handle(&mut self) -> Option<FrameHandle> {
         if let Some(handle) = self.free.pop() {
             return Some(handle);
@@ -131,7 +130,7 @@ impl Node {
         (0..self.port_count()).filter_map(PortId::from_index)
     }
 
-    /// Takes the frame out of `handle`, which the core has given back.
+    /// Takes the frame of `handle`, which the core has returned.
     pub(super) fn take_frame(&mut self, handle: FrameHandle) -> u32 {
         self.free.push(handle);
         std::mem::replace(&mut self.frames[handle.index()], NO_FRAME)

@@ -1,4 +1,4 @@
-//! Beginnings and ends of pauses in both directions, with what caused them.
+//! Beginnings and ends of pauses in both directions, and their causes.
 
 use weir_core::switch::PauseGauges;
 use weir_core::{Instant, PortId, Priority};
@@ -7,11 +7,11 @@ use weir_recording::timeline::Way;
 use super::log::{Log, LogEntry};
 use super::Network;
 
-/// Maximum number of beginnings and ends that are recorded.
+/// Maximum number of recorded beginnings and ends.
 pub const PAUSES_MAX: usize = 500_000;
 
-/// A pause of one (port, priority) in one direction has begun, or was ended by a resume. One that
-/// runs out is only in the gauges of the next reading.
+/// A pause of one (port, priority) in one direction has begun, or was ended by a resume. An expiry appears only in the
+/// gauges of the next reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
     /// The port.
@@ -20,13 +20,13 @@ pub struct Pause {
     pub priority: Priority,
     /// The direction.
     pub way: Way,
-    /// The switch's own account of it.
+    /// The switch's gauges of it.
     pub gauges: PauseGauges,
-    /// When a pause that was sent reaches the neighbour.
+    /// Arrival at the neighbour of a pause that was sent.
     pub arrives: Option<Instant>,
-    /// The port whose received pause filled the ingress buffer for which this pause was sent: of the
-    /// ports that are paused at the priority, the one for which most frames of the buffer wait.
-    /// `None` where none of them is paused: there the buffer fills because more comes than leaves.
+    /// Port whose received pause filled the ingress buffer for which this pause was sent: of the ports paused at the
+    /// priority, the one for which most frames of the buffer wait. `None` if none is paused: then the buffer fills because
+    /// more arrives than leaves.
     pub cause: Option<PortId>,
 }
 
@@ -46,7 +46,7 @@ impl Network {
         self.pauses.as_ref().map_or(0, Log::overflow)
     }
 
-    /// A MAC control frame was received by `port`, or sent and `arrives` at the neighbour then.
+    /// A MAC control frame was received by `port`, or sent, and then reaches the neighbour at `arrives`.
     pub(super) fn note_pauses(&mut self, node: usize, port: PortId, arrives: Option<Instant>) {
         let Some(log) = &mut self.pauses else { return };
         let (now, switch) = (self.now, &self.nodes[node].switch);

@@ -1,4 +1,4 @@
-//! What a network is made of, before it runs.
+//! The plan of a network.
 
 use super::faults::actions::Action;
 use super::faults::impairment::ImpairmentPlan;
@@ -9,68 +9,68 @@ use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
 
-/// A flow that waits for another one. It begins when all that it waits for have arrived whole and been computed with, and not
-/// before its start.
+/// A flow that waits for another. It begins when all flows for which it waits have arrived completely and the computations
+/// are done, but not before its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dependency {
-    /// Goes to the sender of `next`, and has a size.
+    /// Flow that must complete: it goes to the sender of `next`, and has a size.
     pub done: u32,
-    /// The one that waits.
+    /// Flow that waits.
     pub next: u32,
-    /// For how long the host computes with what has arrived.
+    /// Computation of the host after its arrival.
     pub compute: Duration,
 }
 
-/// The source address of a host's frames.
+/// Source address of a host's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The address of this host.
     Of(u32),
-    /// So many, one after the other.
+    /// This number of addresses, one after the other.
     Many(u32),
 }
 
-/// A whole network. Switches, hosts, links and flows are named by their index.
+/// A whole network. Switches, hosts, links and flows are identified by index.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkPlan {
     /// The switches.
     pub switches: Vec<SwitchPlan>,
     /// The hosts, one link each.
     pub hosts: Vec<HostPlan>,
-    /// Links, between switches and to hosts. Each port and each host has at most one.
+    /// Links between switches and to hosts. Each port and each host has at most one.
     pub links: Vec<LinkPlan>,
-    /// Who sends what to whom.
+    /// Traffic.
     pub flows: Vec<FlowPlan>,
     /// Flows that wait for others.
     pub dependencies: Vec<Dependency>,
-    /// Of flows with DCQCN.
+    /// Settings of flows with DCQCN.
     pub dcqcn: DcqcnConfig,
-    /// Of flows with a window.
+    /// Settings of flows with a window.
     pub window: WindowConfig,
-    /// Of flows with other transports.
+    /// Settings of flows with other transports.
     pub transports: TransportConfig,
-    /// The longest round trip of a flow in the empty network. Above zero where a transport goes by it: HPCC's T, and a limit
-    /// of one product of bandwidth and delay.
+    /// Longest round trip of a flow in the empty network. Above zero if a transport uses it: as HPCC's T, or as a limit of
+    /// one bandwidth-delay product.
     pub base_round_trip: Duration,
-    /// By switch: what it mixes into flow hashes. Empty: all hash alike.
+    /// By switch: value mixed into its flow hashes. Empty: all hash alike.
     pub hash_seeds: Vec<u32>,
-    /// What keeps to one hash at its sender.
+    /// Frames to which the sender gives the same hash.
     pub spread: Spread,
-    /// What switches spread by themselves; `None`: nothing.
+    /// Spreading by switches; `None` for none.
     pub spread_at_switches: Option<SwitchSpread>,
-    /// Hosts whose frames have another source address than their own.
+    /// Hosts whose frames have a foreign source address.
     pub sources: Vec<(u32, Source)>,
-    /// What is done to the network, and when.
+    /// Actions on the network, and their times.
     pub actions: Vec<(Instant, Action)>,
-    /// Impairments, for actions that begin and end them.
+    /// Impairments that actions begin and end.
     pub impairments: Vec<ImpairmentPlan>,
-    /// Of the randomness of faults.
+    /// Seed of random faults.
     pub seed: u64,
     /// Interval of the curves; `None`: no curves.
     pub sample_interval: Option<Duration>,
-    /// When what flows have delivered counts as their last part.
+    /// Time from which deliveries of flows count as the last part.
     pub last_part_from: Instant,
-    /// Entries that the log keeps at most; more are counted.
+    /// Maximum number of entries in the log; others are only counted.
     pub log_capacity: usize,
 }
 
@@ -79,20 +79,20 @@ pub struct NetworkPlan {
 pub struct SwitchPlan {
     /// Its dataplane.
     pub config: SwitchConfig,
-    /// Its control plane; `None`: nobody listens to its events.
+    /// Its control plane; `None`: its events are ignored.
     pub control: Option<ControlPlan>,
 }
 
-/// A control plane and the CPU that it runs on.
+/// A control plane and the latency of its CPU.
 #[derive(Clone, Debug)]
 pub struct ControlPlan {
     /// Its settings.
     pub config: ControlConfig,
-    /// Where its identifiers come from.
+    /// Seed of its identifiers.
     pub seed: u64,
-    /// From the dataplane to the CPU, and from there to the dataplane, each.
+    /// Latency from the dataplane to the CPU, and also back.
     pub latency: Duration,
-    /// By port: what is known of the neighbour when it comes to storms.
+    /// By port: the neighbour, for the storm watchdog.
     pub storm_neighbours: Vec<StormNeighbour>,
 }
 
@@ -101,7 +101,7 @@ pub struct ControlPlan {
 pub struct HostPlan {
     /// Its line's rate.
     pub rate: BitRate,
-    /// Whether it obeys PFC.
+    /// True if it obeys PFC.
     pub obeys_pfc: bool,
 }
 
@@ -110,9 +110,9 @@ pub struct HostPlan {
 pub enum End {
     /// A port of a switch.
     Port {
-        /// Which switch.
+        /// The switch.
         switch: u32,
-        /// Which of its ports.
+        /// Its port.
         port: PortId,
     },
     /// A host.
@@ -120,7 +120,7 @@ pub enum End {
 }
 
 impl End {
-    /// The switch and its port; `None` for a host.
+    /// Returns the switch and its port; `None` for a host.
     pub(crate) const fn node_and_port(self) -> Option<(usize, PortId)> {
         match self {
             Self::Port { switch, port } => Some((switch as usize, port)),
@@ -129,21 +129,21 @@ impl End {
     }
 }
 
-/// One link. Its rate is that of the port or host that sends.
+/// One link. Each direction has the rate of the sending port or host.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPlan {
     /// Its two ends.
     pub ends: [End; 2],
-    /// From one end to the other, after the last bit was sent.
+    /// Propagation delay of the last bit.
     pub delay: Duration,
-    /// Which priority data frames have on the way from the first end to the second, and back.
+    /// Change of data frames' priority from the first end to the second, and back.
     pub priority_map: [PriorityMap; 2],
 }
 
-/// Which priority a data frame has behind a link, by the one that it had before.
+/// Priority of a data frame after a link, by that before it.
 ///
-/// The frame waits in its switch in the class before the link and is charged behind it in the class after it. A
-/// pause for a class after the link therefore holds all classes that become it.
+/// The frame waits in its switch in the class before the link, and is charged at the next switch in the class after it. A
+/// pause for a class after the link therefore holds all classes that map to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityMap(
     /// Three bits for each priority before the link, so that a line's state fits a cache line.
@@ -151,10 +151,10 @@ pub struct PriorityMap(
 );
 
 impl PriorityMap {
-    /// Every frame keeps its priority.
+    /// Keeps every priority.
     pub const IDENTITY: Self = Self(0o7654_3210);
 
-    /// The same, but that `before` becomes `behind`.
+    /// Returns this map with `before` mapped to `behind`.
     #[must_use]
     pub fn with(mut self, before: Priority, behind: Priority) -> Self {
         let shift = 3 * before.index();
@@ -162,12 +162,12 @@ impl PriorityMap {
         self
     }
 
-    /// What `before` becomes.
+    /// Priority after the link.
     pub fn behind(&self, before: Priority) -> Priority {
         Priority::from_low_bits((self.0 >> (3 * before.index())) as u8)
     }
 
-    /// Pauses that were told for the classes behind the link, by the classes before it.
+    /// Converts pauses for the classes after the link to the classes before it.
     pub(super) fn pauses_before<T: Copy>(
         &self,
         behind: [Option<T>; PRIORITY_COUNT],
@@ -193,30 +193,30 @@ pub struct FlowPlan {
     pub priority: Priority,
     /// Frame length from destination address to last payload byte.
     pub frame: Bytes,
-    /// How fast it sends at most; `None`: as fast as the line.
+    /// Maximum rate; `None` for the line's.
     pub rate: Option<BitRate>,
-    /// First frame.
+    /// Time of the first frame.
     pub start: Instant,
-    /// No frame from here on.
+    /// No frame from this time on.
     pub stop: Instant,
-    /// How much it sends; `None`: no limit.
+    /// Data to send; `None`: no limit.
     pub size: Option<Bytes>,
-    /// It sends for the first span and is silent for the second, in turns from `start` on.
+    /// From `start` on, it alternately sends for the first span and is silent for the second.
     pub on_off: Option<[Duration; 2]>,
-    /// What ECMP goes by, for its frames and for the answers to them.
+    /// Hash for ECMP of its frames and their answers.
     pub flow_hash: u32,
-    /// How it answers to congestion.
+    /// Congestion control.
     pub transport: Transport,
-    /// Priority of what its receiver answers.
+    /// Priority of its receiver's answers.
     pub answer_priority: Priority,
 }
 
 impl FlowPlan {
-    /// The shortest frame that Ethernet carries, without its FCS: the last one of a flow is no shorter.
+    /// Minimum Ethernet frame without its FCS: the last one of a flow is not shorter.
     pub const LENGTH_MIN: u64 = 60;
 }
 
-/// Another hash of the same flow, by `seed`: a permutation of all hashes (the finalizer of MurmurHash3).
+/// Derives another hash of the same flow from `seed`: a permutation of all hashes (the finalizer of MurmurHash3).
 pub const fn mixed_hash(flow_hash: u32, seed: u32) -> u32 {
     let mut hash = flow_hash ^ seed;
     hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -225,7 +225,7 @@ pub const fn mixed_hash(flow_hash: u32, seed: u32) -> u32 {
 }
 
 impl NetworkPlan {
-    /// The source address of a host's frame with this sequence number.
+    /// Source address of the host's frame with this sequence number.
     pub fn source(&self, host: u32, sequence: u32) -> MacAddress {
         let other = self.sources.iter().find(|(known, _)| *known == host);
         match other {
@@ -237,22 +237,22 @@ impl NetworkPlan {
         }
     }
 
-    /// What `switch` makes of a frame's flow hash.
+    /// Hash that `switch` derives from a frame's flow hash.
     pub fn hash_at(&self, switch: usize, flow_hash: u32) -> u32 {
         let seed = self.hash_seeds.get(switch);
         seed.map_or(flow_hash, |seed| mixed_hash(flow_hash, *seed))
     }
 }
 
-/// The first of the addresses that nobody has.
+/// First of the addresses used by no station.
 const MADE_UP: u64 = 0x0259_0000_0000;
 
-/// The address of host `index`, as scenario files have it.
+/// Address of host `index`, as in scenario files.
 pub const fn host_address(index: u32) -> MacAddress {
     MacAddress::from_u64(0x0257_0000_0001 + index as u64)
 }
 
-/// The address of port `port` of switch `index`.
+/// Address of port `port` of switch `index`.
 pub const fn port_address(index: u32, port: u8) -> MacAddress {
     MacAddress::from_u64(0x0658_0000_0000 + ((index as u64) << 8) + port as u64)
 }
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_pause_holds_every_class_that_becomes_the_paused_one() {
         let [p3, p6, p1] = [3, 6, 1].map(|index| Priority::ALL[index]);
-        // 3 → 6 → 1, and 1 stays.
+        // 3 → 6 → 1, and 1 is unchanged.
         let map = PriorityMap::IDENTITY.with(p3, p6).with(p6, p1);
         assert_eq!([p3, p6, p1].map(|before| map.behind(before)), [p6, p1, p1]);
         let mut told = [None; PRIORITY_COUNT];

@@ -5,10 +5,10 @@ use weir_core::{Bytes, Duration, Instant, PortId, Priority};
 
 use super::{Event, Flow, Network};
 
-/// Points that a curve has at most.
+/// Maximum number of points of a curve.
 const POINTS_MAX: usize = 1_000_000;
 
-/// Curves of one interval, from the epoch on.
+/// Curves with one interval, from the epoch on.
 #[derive(Debug)]
 pub struct Samples {
     interval: Duration,
@@ -18,16 +18,16 @@ pub struct Samples {
     sums: Option<Sums>,
 }
 
-/// By interval: bytes received without repetitions, of all flows together.
+/// By interval: bytes received without repetitions, sum of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Of flows between hosts of different switches.
+    /// Flows between hosts of different switches.
     pub between_switches: Vec<u64>,
-    /// Of the others.
+    /// Other flows.
     pub at_one_switch: Vec<u64>,
 }
 
-/// What one lossless buffer has held.
+/// Occupancy of one lossless buffer.
 #[derive(Clone, Debug)]
 pub struct Curve {
     /// The switch.
@@ -77,13 +77,12 @@ impl Samples {
         self.interval
     }
 
-    /// One curve for each lossless (switch, port, priority); none where there would be more than
-    /// [`Series::BUFFER_CURVES_MAX`].
+    /// One curve for each lossless (switch, port, priority); none if there would be more than [`Series::BUFFER_CURVES_MAX`].
     pub fn curves(&self) -> &[Curve] {
         &self.curves
     }
 
-    /// What all flows have received together, where there are too many for a curve of each.
+    /// Sums over all flows, if there are too many for one curve each.
     pub const fn sums(&self) -> Option<&Sums> {
         self.sums.as_ref()
     }
@@ -107,7 +106,7 @@ impl Samples {
 }
 
 impl Samples {
-    /// Parts, each with the curves of the switches that `owner` gives it; the first one goes on with the sums.
+    /// Splits the curves by switch, as given by `owner`; the first part keeps the sums.
     pub(super) fn split(self, count: usize, owner: impl Fn(usize) -> usize) -> Vec<Self> {
         let mut parts: Vec<Self> = (0..count)
             .map(|_| Self {
@@ -124,7 +123,6 @@ impl Samples {
         parts
     }
 
-    /// The whole again.
     pub(super) fn join(parts: Vec<Self>) -> Option<Self> {
         let mut parts = parts.into_iter();
         let mut whole = parts.next()?;
@@ -135,7 +133,7 @@ impl Samples {
                 add(&mut sums.at_one_switch, &more.at_one_switch);
             }
         }
-        // Stable: the curves of a switch keep their order.
+        // Stable: a switch's curves keep their order.
         whole.curves.sort_by_key(|curve| curve.switch);
         Some(whole)
     }

@@ -1,5 +1,5 @@
-//! Cost of each remedy for credit loops in throughput and in buffers: the prior art that the papers
-//! argue against, and our own, on three networks.
+//! Costs of each remedy for credit loops in throughput and in buffers: prior art criticized by the papers, and our own, on
+//! three networks.
 
 use serde_json::{json, Value};
 use weir_api::run::{FlowResult, RunResult};
@@ -14,8 +14,8 @@ use super::setting::set;
 use super::{clcm_fig7, File, ReproduceError, Reproduction, ScenarioFile};
 use crate::scenario::{run, Options};
 
-/// Overrides of the scenario files: links fast enough for headroom to be as in hardware, and slow
-/// enough that a watchdog, which takes at least 100 ms, has its turn.
+/// Overrides of the scenario files: links fast enough for headroom as in hardware, and slow enough that a watchdog, which
+/// takes at least 100 ms, acts.
 const SPEED: [(&str, &str); 12] = [
     ("link-defaults.rate", "1Gbit"),
     ("link-defaults.delay", "5us"),
@@ -81,11 +81,11 @@ struct Network {
     name: &'static str,
     file: ScenarioFile,
     overrides: Vec<Override>,
-    /// A list of links in TOML at which virtual channels change; `None` if no loop needs it.
+    /// Links, as a TOML list, at which virtual channels change; `None` if no loop needs it.
     change_at: Option<&'static str>,
-    /// A switch at the top for up*/down* routes.
+    /// Root switch of up*/down* routes.
     root: &'static str,
-    /// Path settings of the file, which routes of another mode cannot keep.
+    /// Path settings in the file that are invalid with other routing modes.
     ways: Vec<String>,
 }
 
@@ -94,29 +94,28 @@ struct Network {
 pub struct Line {
     /// The network's name.
     pub network: &'static str,
-    /// The way's name.
+    /// The remedy's name.
     pub way: &'static str,
     /// Result of the run.
     pub result: RunResult,
-    /// Lossless priorities that it needs.
+    /// Lossless priorities needed.
     pub priorities: usize,
     /// Size of the ingress buffers of one fabric port.
     pub buffer_bytes: u64,
-    /// Credit loops that its routes close.
+    /// Credit loops closed by its routes.
     pub loops: usize,
-    /// Flows between switches, by their place in the result: those that stay on one switch disturb
-    /// no other.
+    /// Flows between switches, by index in the result: those within one switch disturb no other.
     fabric_flows: Vec<usize>,
 }
 
-/// For how long traffic is offered in the table's runs.
+/// Duration of traffic in the table's runs.
 pub const DURATION: Duration = Duration::from_millis(1500);
 
-/// All lines, network by network, of runs of `duration`.
+/// Runs all networks for `duration`; returns the lines, network by network.
 ///
 /// # Errors
 ///
-/// When a run fails.
+/// A run fails.
 pub fn lines(duration: Duration) -> Result<Vec<Line>, ReproduceError> {
     let mut lines = Vec::new();
     for network in networks(duration)? {
@@ -129,11 +128,11 @@ pub fn lines(duration: Duration) -> Result<Vec<Line>, ReproduceError> {
     Ok(lines)
 }
 
-/// Makes the tables.
+/// Returns the tables.
 ///
 /// # Errors
 ///
-/// As [`lines`].
+/// Those of [`lines`].
 pub fn reproduce() -> Result<Reproduction, ReproduceError> {
     let lines = lines(DURATION)?;
     let report = report(&lines);
@@ -198,7 +197,7 @@ fn line(network: &Network, way: Way) -> Result<Option<Line>, ReproduceError> {
     let mut put = |values: &[(&str, &str)]| overrides.extend(set(values.iter().copied()));
     match way {
         Way::Plain => {}
-        // Some HOQLife that InfiniBand can say: 4.096 µs × 2^12.
+        // A HOQLife that InfiniBand can express: 4.096 µs × 2^12.
         Way::Lifetime => put(&[
             ("deadlock.policy", "lifetime"),
             ("deadlock.lifetime", "16777216ns"),
@@ -287,9 +286,8 @@ fn lossless_priorities(scenario: &Scenario) -> impl Iterator<Item = ClassMode> +
     lossless.flat_map(|class| class.priorities.iter().map(|_| class.mode))
 }
 
-/// Returns the buffer that a fabric port needs so that its lossless classes lose nothing. Only a
-/// release of the Deadlock Breaker makes use of a second headroom or of what it lends to Level D,
-/// and only frames from hosts are in the first of structured buffer pools.
+/// Returns the buffer that a fabric port needs for lossless classes. The second headroom and what is lent to Level D serve
+/// only releases of the Deadlock Breaker, and the first structured buffer pool holds only frames from hosts.
 fn buffer_bytes(scenario: &Scenario) -> u64 {
     let releases = scenario.deadlock.policy.releases();
     let at_hosts_alone = usize::from(scenario.baseline == Baseline::BufferPools);
@@ -340,7 +338,7 @@ impl Line {
         self.flows().map(count).sum()
     }
 
-    /// All flows between switches together, bits per second over the whole run.
+    /// Total rate of all flows between switches over the whole run in bit/s.
     pub fn delivered(&self) -> f64 {
         self.flows().map(|flow| flow.bits_per_second).sum()
     }
@@ -351,7 +349,7 @@ impl Line {
             .sum()
     }
 
-    /// Its mean over the whole run, bits per second.
+    /// Mean rate of the slowest over the whole run in bit/s.
     fn slowest(&self) -> f64 {
         let rates = self.flows().map(|flow| flow.bits_per_second);
         rates.fold(f64::INFINITY, f64::min)

@@ -1,9 +1,8 @@
 //! Section V of "Network Calculus Characterization of Congestion Control for Time-Varying Traffic" (Lehal, Luangsomboon,
 //! Liebeherr), packet by packet: 31 hosts send 10 MB each to one through one switch, under PFC, DCQCN and both.
 //!
-//! The paper says neither the α that its flows begin with (its text has 1, its rates fall by a quarter), nor whether a
-//! notification always sets the target rate, nor whether switches mark frames that come or frames that leave. All three
-//! are parameters here: [`Setting`].
+//! The paper leaves open the initial α of its flows (1 in its text, but rates fall by a quarter), if a notification always
+//! sets the target rate, and if switches mark arriving or departing frames. All three are parameters here: [`Setting`].
 
 mod report;
 
@@ -20,29 +19,29 @@ pub use report::{dependence, figure, Dependence, Figure, Finding, Reproduction};
 
 const SCENARIO: &str = include_str!("../../../../scenarios/incast.toml");
 
-/// The interval of the curves: the paper's rates are averages over it.
+/// Interval of the curves, over which the paper averages rates.
 pub const INTERVAL: Duration = Duration::from_micros(1);
 
-/// A lossy ingress buffer that holds all frames of one host: the paper's "large enough".
+/// A lossy ingress buffer that holds all frames of one host: "large enough" in the paper.
 const LARGE_ENOUGH: Bytes = Bytes::new(12_000_000);
 
-/// RoCE's 1024 B, which also are whole cells: thresholds count the cells of frames.
+/// RoCE's 1024 B, a whole number of cells: thresholds count the cells of frames.
 const FRAME: Bytes = Bytes::new(1024);
 
 /// Settings that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// α at the beginning.
+    /// Initial α.
     pub initial_alpha: Fraction,
     /// True if each notification sets the target rate.
     pub clamp_target: bool,
-    /// Which backlog marks a frame.
+    /// Backlog that marks a frame.
     pub mark_at: MarkAt,
 }
 
 impl Setting {
-    /// Settings nearest to the paper's figures, which simulators of its kind used: α = ½,
-    /// consecutive cuts recover to the rate before them, marks on departure.
+    /// Settings closest to the paper's figures, as used by simulators of its kind: α = ½, consecutive cuts recover to the
+    /// rate before them, marks on departure.
     pub const NEAREST: Self = Self {
         initial_alpha: thousandths(500),
         clamp_target: false,
@@ -50,7 +49,7 @@ impl Setting {
     };
 }
 
-/// `count` ÷ 1000; one where that is more.
+/// `count` ÷ 1000, at most one.
 const fn thousandths(count: u32) -> Fraction {
     match Fraction::from_parts(count.saturating_mul(Fraction::ONE_IN_PARTS / 1000)) {
         Some(fraction) => fraction,
@@ -65,12 +64,12 @@ pub struct Configuration {
     pub has_dcqcn: bool,
     /// The switch has PFC; without it the class is lossy with a buffer that never fills.
     pub has_pfc: bool,
-    /// Settings that the paper leaves open.
+    /// Settings left open by the paper.
     pub setting: Setting,
 }
 
 impl Configuration {
-    /// The three of Figures 7 and 8.
+    /// Returns the three configurations of Figures 7 and 8.
     pub const fn of_figure(setting: Setting) -> [Self; 3] {
         const fn of(has_dcqcn: bool, has_pfc: bool, setting: Setting) -> Configuration {
             Configuration {
@@ -86,7 +85,7 @@ impl Configuration {
         ]
     }
 
-    /// As the paper calls it.
+    /// Name in the paper.
     pub const fn name(&self) -> &'static str {
         match (self.has_dcqcn, self.has_pfc) {
             (false, _) => "PFC",
@@ -96,7 +95,7 @@ impl Configuration {
     }
 }
 
-/// Why a figure could not be made.
+/// Reason for which a figure could not be made.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ReproduceError {
     /// The scenario file.
@@ -105,7 +104,7 @@ pub enum ReproduceError {
     /// The scenario cannot be simulated.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// Its switch cannot be configured so.
+    /// The switch does not support the configuration.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Frames do not add up.
@@ -156,36 +155,35 @@ pub fn reproduce_dependence(
 /// Observations of one configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// Which one.
+    /// Its configuration.
     pub configuration: Configuration,
-    /// By interval: what has arrived at the switch from all senders, in bits per second.
+    /// By interval: arrivals at the switch from all senders, in bit/s.
     pub arrival_bps: Vec<f64>,
-    /// At the end of each interval: what waits for the egress to the destination, in bytes.
+    /// At the end of each interval: bytes waiting for the egress to the destination.
     pub backlog: Vec<u64>,
-    /// At the end of each interval: notifications that the first sender and the last one have had, in the order of
-    /// how many.
+    /// At the end of each interval: notifications received by the first sender and the last, smaller number first.
     pub cuts: Vec<[u64; 2]>,
     /// First cut of the first sender and of the last one.
     pub first_cut: Option<[Duration; 2]>,
-    /// Time between two cuts of one sender, on the mean of all.
+    /// Mean time between two cuts of one sender.
     pub cut_interval: Option<Duration>,
-    /// R_C after the first cut in parts of the line rate.
+    /// R_C after the first cut relative to the line rate.
     pub first_factor: Option<f64>,
-    /// The first XOFF.
+    /// Time of the first XOFF.
     pub first_pause: Option<Duration>,
-    /// X_on of all senders' ports together, in bytes; zero without PFC.
+    /// Total X_on of all senders' ports in bytes; zero without PFC.
     pub resume: u64,
     /// Frames dropped.
     pub dropped: u64,
-    /// Frames that arrived after one that was sent later.
+    /// Frames that arrived after a later one.
     pub reordered: u64,
-    /// The bytes that all flows have delivered.
+    /// Total bytes delivered.
     pub delivered: u64,
-    /// The rate of the egress, over frame bytes: what it is without preambles and gaps.
+    /// Rate of the egress in bytes of frames, without preambles and gaps.
     pub capacity_bps: f64,
 }
 
-/// Runs one configuration for `duration`. The same bytes for the same arguments.
+/// Runs one configuration for `duration`. Equal arguments give equal results.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
-//! The CLCM paper's Figure 5: the ring of its Figure 4 locks, one switch becomes master and reroutes flows, and the ring
+//! Figure 5 of the CLCM paper: the ring of its Figure 4 locks, one switch becomes master and reroutes flows, and the ring
 //! moves again.
 //!
-//! The paper gives two times, 80 µs to lock and 120 µs to reroute, and neither rate, nor thresholds, nor detection time.
-//! [`Setting::DATA_CENTRE`] is chosen so that the times come near those; what is shown is the shape, and by sweeps the laws
-//! by which the times follow from the parameters.
+//! The paper gives two times, 80 µs to lock and 120 µs to reroute, but no rate, threshold or detection time.
+//! [`Setting::DATA_CENTRE`] is chosen so that the times come close to these. We show the shape, and by sweeps how the times
+//! follow from the parameters.
 
 mod laws;
 mod report;
@@ -22,15 +22,15 @@ use super::picture::{amounts, moment, most, rates, seconds, Counted};
 use super::setting::{set, Setting};
 use super::{File, ReproduceError, Reproduction, ScenarioFile};
 
-/// Distance of the curves' points.
+/// Interval of the curves.
 const INTERVAL: Duration = Duration::from_nanos(500);
-/// Throughput is a mean over this long: some sixteen frames.
+/// Averaging window of throughput: about sixteen frames.
 const WINDOW: Duration = Duration::from_micros(5);
 
-/// Of the lock sweep.
+/// Rates of the lock sweep.
 const RATES_MBIT: [u64; 4] = [10_000, 40_000, 100_000, 400_000];
 const XOFFS_KIB: [u64; 5] = [14, 28, 56, 112, 224];
-/// Of the reroute sweep.
+/// Detection times of the reroute sweep.
 const DETECTS_MICROS: [u64; 5] = [10, 25, 50, 100, 200];
 const LATENCIES_NANOS: [u64; 5] = [0, 500, 1_000, 2_000, 5_000];
 const SEEDS: u64 = 12;
@@ -56,7 +56,7 @@ impl RingRun {
     ///
     /// # Errors
     ///
-    /// When the ring has no loop, or the run fails.
+    /// The ring has no loop, or the run fails.
     pub fn new(setting: Setting, policy: &'static str, seed: u64) -> Result<Self, ReproduceError> {
         let overrides = Self::overrides(&setting, policy, seed);
         let scenario = ScenarioFile::RING4_ECMP.with(&overrides)?;
@@ -84,18 +84,18 @@ impl RingRun {
         overrides
     }
 
-    /// Its moments.
+    /// Its events.
     pub fn moments(&self) -> &Moments {
         &self.seen.moments
     }
 
-    /// The name of the master.
+    /// Name of the master.
     pub fn master(&self) -> Option<&str> {
         let (switch, _) = self.moments().elected?;
         Some(&self.switches[switch])
     }
 
-    /// From the beginning of traffic to the lock.
+    /// From the start of traffic to the lock.
     pub fn time_to_lock(&self) -> Option<Duration> {
         let locked = self.moments().locked?;
         Some(locked.saturating_since(Instant::ZERO))
@@ -116,7 +116,7 @@ fn ring(loops: Vec<CreditLoop>) -> Option<CreditLoop> {
     loops.into_iter().find(|found| found.switches.len() == 4)
 }
 
-/// Everything that the figure is made of.
+/// Data of the figure.
 #[derive(Clone, Debug)]
 pub struct Figure5 {
     /// The ring without a remedy.
@@ -136,11 +136,11 @@ pub struct Figure5 {
 }
 
 impl Figure5 {
-    /// Runs everything: a hundred short runs.
+    /// Runs everything: about a hundred short runs.
     ///
     /// # Errors
     ///
-    /// When a run fails, or a ring does not lock.
+    /// A run fails, or a ring does not lock.
     pub fn run() -> Result<Self, ReproduceError> {
         let base = Setting::DATA_CENTRE;
         let mut locks = Vec::new();
@@ -180,7 +180,7 @@ impl Figure5 {
         })
     }
 
-    /// Pictures, table and numbers.
+    /// Returns pictures, table and numbers.
     pub fn reproduction(&self) -> Reproduction {
         let report = report::text(self);
         Reproduction {
@@ -232,7 +232,7 @@ impl Figure5 {
 ///
 /// # Errors
 ///
-/// As [`Figure5::run`].
+/// Those of [`Figure5::run`].
 pub fn reproduce() -> Result<Reproduction, ReproduceError> {
     Ok(Figure5::run()?.reproduction())
 }
@@ -250,7 +250,7 @@ fn column(title: &str, run: &RingRun) -> Column {
         Counted::AtItsBeginning,
     );
     let xoff = run.setting.xoff.get() as f64;
-    // The same axes for every run of a setting, unless one goes beyond.
+    // Same axes for every run of a setting, unless one exceeds them.
     let buffer = most(&occupancy).max(xoff * 1.5);
     let line = most(&throughput).max(run.setting.rate.get() as f64);
     let moments = seen.moments;

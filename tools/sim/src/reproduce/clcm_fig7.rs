@@ -1,10 +1,8 @@
-//! The CLCM paper's Figure 7: a miswired 3-level fat tree with nine flows. Without a remedy the
-//! flows on the loop stall for ever; with the Deadlock Breaker they make progress, and nothing is
-//! lost.
+//! Figure 7 of the CLCM paper: a miswired 3-level fat tree with nine flows. Without a remedy the flows on the loop stall
+//! forever; with the Deadlock Breaker they make progress, and nothing is lost.
 //!
-//! The wiring of the paper's Figure 6 is only in its picture; `scenarios/figure7.toml` is a design
-//! with the properties that the text names. Two more runs show that both are needed, the mistakes
-//! and the six flows that load the loop.
+//! The wiring of the paper's Figure 6 is only shown as a picture; `scenarios/figure7.toml` is a design with the properties
+//! stated in the text. Two more runs show that the mistakes and the six flows that load the loop are both necessary.
 
 use serde_json::{json, Value};
 use weir_api::run::FlowResult;
@@ -21,12 +19,12 @@ use super::setting::{set, Setting};
 use super::{ReproduceError, Reproduction, ScenarioFile};
 use crate::scenario::{run, Options};
 
-/// The flows that close the loop.
+/// Flows that close the loop.
 pub const LOOP_FLOWS: [&str; 3] = ["9-15", "13-32", "30-17"];
-/// The flows that press on it.
+/// Flows that load it.
 pub const PRESSING_FLOWS: [&str; 6] = ["14-15", "16-15", "18-17", "20-17", "29-32", "31-32"];
 
-/// Swapped cables: the correct places of the two of each pair.
+/// Swapped cables: for each pair, the correct places of both.
 const MISTAKES: [[[&str; 2]; 2]; 4] = [
     [["a2-2", "l5"], ["a4-2", "l13"]],
     [["a4-1", "l15"], ["a2-2", "l6"]],
@@ -34,18 +32,18 @@ const MISTAKES: [[[&str; 2]; 2]; 4] = [
     [["a3-2", "l10"], ["a4-2", "l14"]],
 ];
 
-/// Distance of the curves' points.
+/// Interval of the curves.
 const INTERVAL: Duration = Duration::from_micros(2);
-/// Throughput is a mean over this long.
+/// Averaging window of throughput.
 const WINDOW: Duration = Duration::from_micros(20);
 
-/// The parameters: those of Figure 5, for longer.
+/// Parameters of Figure 5, for longer.
 pub const SETTING: Setting = Setting {
     duration: Duration::from_millis(1),
     ..Setting::DATA_CENTRE
 };
 
-/// Everything that the figure is made of.
+/// Data of the figure.
 #[derive(Clone, Debug)]
 pub struct Figure7 {
     /// By policy: off, then the Deadlock Breaker, then the others.
@@ -65,12 +63,12 @@ pub struct TreeRun {
     pub seen: Seen,
 }
 
-/// With an eye on the loop, or without.
+/// Observations with and without a loop.
 #[derive(Clone, Debug)]
 pub enum Seen {
-    /// The routes close the loop of six links.
+    /// Routes close the loop of six links.
     Loop(Box<Observation>),
-    /// There is nothing to watch.
+    /// There is no loop to observe.
     Plain(Box<weir_api::run::RunResult>),
 }
 
@@ -107,7 +105,7 @@ impl TreeRun {
         }
     }
 
-    /// Spans in which nothing moved on the loop.
+    /// Number of spans in which nothing moved on the loop.
     pub fn standstills(&self) -> usize {
         match &self.seen {
             Seen::Loop(seen) => seen.standstills.len(),
@@ -115,7 +113,7 @@ impl TreeRun {
         }
     }
 
-    /// Of the flows with these names, those that there are.
+    /// Those of the named flows that exist.
     pub fn flows<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a FlowResult> + 'a {
         let flows = self.result().flows.iter();
         flows.filter(|flow| names.contains(&flow.name.as_str()))
@@ -127,7 +125,7 @@ impl Figure7 {
     ///
     /// # Errors
     ///
-    /// When a run fails.
+    /// A run fails.
     pub fn run() -> Result<Self, ReproduceError> {
         let policy = |name, policy| TreeRun::new(name, &set([("deadlock.policy", policy)]));
         Ok(Self {
@@ -145,7 +143,7 @@ impl Figure7 {
         })
     }
 
-    /// Pictures, table and numbers.
+    /// Returns pictures, table and numbers.
     pub fn reproduction(&self) -> Reproduction {
         Reproduction::figure(
             "clcm-fig7",
@@ -220,7 +218,7 @@ impl Figure7 {
 ///
 /// # Errors
 ///
-/// As [`Figure7::run`].
+/// Those of [`Figure7::run`].
 pub fn reproduce() -> Result<Reproduction, ReproduceError> {
     Ok(Figure7::run()?.reproduction())
 }
@@ -230,7 +228,7 @@ fn without_pressing_flows() -> Vec<Override> {
     set(paths.iter().map(|path| (path.as_str(), "")))
 }
 
-/// Every cable in its correct place, and flows on shortest paths.
+/// Returns overrides with every cable in its correct place, and flows on shortest paths.
 pub(super) fn wired_right() -> Result<Vec<Override>, ReproduceError> {
     let scenario = ScenarioFile::FIGURE7.with(&[])?;
     let mut changes = Vec::new();
@@ -325,7 +323,7 @@ fn column(run: &TreeRun) -> Option<Column> {
     }
     let occupancy = amounts(&seen.occupancy, seen.interval);
     let (line, xoff) = (SETTING.rate.get() as f64, SETTING.xoff.get() as f64);
-    // The same axes for every run, unless one goes beyond.
+    // Same axes for every run, unless one exceeds them.
     let most_rate = most(&throughput).max(line / 2.0);
     let buffer = most(&occupancy).max(xoff * 1.5);
     let releases = match run.result().releases {

@@ -17,7 +17,7 @@ use super::setting::{set, Setting};
 use super::{File, ReproduceError, Reproduction, ScenarioFile};
 
 const INTERVAL: Duration = Duration::from_micros(1);
-/// Throughput is a mean over this long.
+/// Averaging window of throughput.
 const WINDOW: Duration = Duration::from_micros(5);
 /// In the Deadlock Breaker's picture a loop locks several times.
 const SETTING: Setting = Setting {
@@ -66,7 +66,7 @@ const WAYS: [Way; 4] = [
 ///
 /// # Errors
 ///
-/// When the ring has no loop, or a run fails.
+/// The ring has no loop, or a run fails.
 pub fn reproduce() -> Result<Reproduction, ReproduceError> {
     let mut files = Vec::new();
     let mut rows = Vec::new();

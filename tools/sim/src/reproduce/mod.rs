@@ -1,7 +1,7 @@
-//! Figures of the papers, made again, and what the prior art costs beside our own.
+//! Figures of the papers, reproduced, and comparisons of the prior art with our own.
 //!
-//! Each reproduction returns its table, its pictures and its numbers as text; who writes them where is the caller's
-//! affair. The same program gives the same bytes.
+//! Each reproduction returns its table, pictures and numbers as text; the caller writes them. The same program gives the
+//! same bytes.
 
 pub mod baselines;
 pub mod calculus;
@@ -25,7 +25,7 @@ use crate::scenario::RunError;
 /// A finished reproduction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reproduction {
-    /// For people.
+    /// Text for readers.
     pub report: String,
     /// Further files.
     pub files: Vec<File>,
@@ -41,7 +41,7 @@ pub struct File {
 }
 
 impl File {
-    /// A file of this name.
+    /// Creates a file with this name.
     pub fn new(name: impl Into<String>, text: String) -> Self {
         let name = name.into();
         Self { name, text }
@@ -49,8 +49,8 @@ impl File {
 }
 
 impl Reproduction {
-    /// Builds the usual parts of a figure: picture, table and numbers, in files called `name`.
-    /// `numbers` has their kind, which is the end of the file's name, and their text.
+    /// Builds the usual parts of a figure: picture, table and numbers, in files called `name`. `numbers` has their file
+    /// extension and text.
     pub fn figure(name: &str, chart: &Chart, report: String, numbers: (&str, String)) -> Self {
         let (kind, numbers) = numbers;
         let files = vec![
@@ -62,19 +62,19 @@ impl Reproduction {
     }
 }
 
-/// Why a figure cannot be made.
+/// Reason for which a figure cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ReproduceError {
-    /// A scenario with what is put over it is wrong.
+    /// A scenario with its overrides is wrong.
     #[error(transparent)]
     Scenario(#[from] FileError),
     /// A run failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The network does not do what the figure is about.
+    /// The network does not behave as in the figure.
     #[error("{scenario}: {what}")]
     NotAsInThePaper {
-        /// Which scenario, with what put over it.
+        /// The scenario and its overrides.
         scenario: String,
         /// Missing object.
         what: &'static str,
@@ -117,6 +117,6 @@ impl ScenarioFile {
 }
 
 fn json(value: &serde_json::Value) -> String {
-    // A tree of plain values can be written.
+    // Plain values can be written.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

@@ -1,5 +1,4 @@
-//! A run with an observed credit loop: its standstill, the switches' reports, and the fill of its
-//! buffers and links.
+//! A run with an observed credit loop: its standstills, the switches' reports, and the occupancy of its buffers and links.
 
 use weir_api::run::RunResult;
 use weir_config::scenario::{CreditLoop, PortPeer, Scenario};
@@ -10,25 +9,25 @@ use weir_core::{Duration, Instant, PortId, Priority};
 use crate::network::{LogKind, Network};
 use crate::scenario::{plan, result_of, Delivered, RunError};
 
-/// Values at even distances.
+/// Values at regular intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     /// Subject.
     pub name: String,
-    /// One value for each interval: bytes in the interval, or bytes at its end.
+    /// One value for each interval: bytes during it, or at its end.
     pub values: Vec<u64>,
 }
 
 /// A span in which no port of the loop sent a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standstill {
-    /// The last frame before it.
+    /// Time of the last frame before it.
     pub from: Instant,
-    /// The first one after it; `None`: it lasted to the end.
+    /// Time of the first frame after it; `None`: it lasted to the end.
     pub to: Option<Instant>,
 }
 
-/// Events that ended the first standstill, each at its first time since. `None`: it did not happen.
+/// Events of the first standstill, each at its first time since. `None`: it did not happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// A port of the loop sent the last frame.
@@ -37,7 +36,7 @@ pub struct Moments {
     pub first_suspected: Option<Instant>,
     /// All ports of the loop were suspected.
     pub all_suspected: Option<Instant>,
-    /// A switch was elected: the switch, and when.
+    /// A switch was elected, and when.
     pub elected: Option<(usize, Instant)>,
     /// A switch moved flows to other ports.
     pub rerouted: Option<Instant>,
@@ -50,23 +49,23 @@ pub struct Moments {
 /// Observations of a run.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// As any run has it; what the network held when traffic ended is in flight.
+    /// Result of the run; what the network held when traffic ended is in flight.
     pub result: RunResult,
-    /// Distance of the curves' points.
+    /// Interval of the curves.
     pub interval: Duration,
     /// By port of the loop: bytes charged to its ingress buffer there.
     pub occupancy: Vec<Series>,
     /// By port of the loop: bytes sent.
     pub sent: Vec<Series>,
-    /// By port of the loop: 1 while the next switch pauses it, or the received Feedback above 0.
+    /// By port of the loop: 1 while the next switch pauses it, or the received Feedback if above 0.
     pub held_back: Vec<Series>,
     /// By flow: bytes delivered.
     pub delivered: Vec<Series>,
-    /// In the order of time.
+    /// Standstills in order of time.
     pub standstills: Vec<Standstill>,
-    /// Of the first one.
+    /// Events of the first one.
     pub moments: Moments,
-    /// Frames forced out under a pause.
+    /// Frames forced out despite a pause.
     pub forced_frames: u64,
 }
 
@@ -77,12 +76,12 @@ struct LoopLink {
     ingress: PortId,
 }
 
-/// Runs `scenario` until its traffic ends. A span of at least `still` without a frame sent on `credit_loop` is a
-/// standstill. Curves have a point for each `interval`.
+/// Runs `scenario` until its traffic ends. A span of at least `still` without a frame sent on `credit_loop` is a standstill.
+/// Curves have a point for each `interval`.
 ///
 /// # Errors
 ///
-/// As [`run`](crate::scenario::run).
+/// Those of [`run`](crate::scenario::run).
 pub fn observe(
     scenario: &Scenario,
     credit_loop: &CreditLoop,

@@ -14,9 +14,9 @@ pub(super) enum Counted {
     AtItsEnd,
 }
 
-/// Converts bytes for each interval to a rate in bits per second: each point is the mean over
-/// `window` around it. Frames are counted whole, and are on a line of rate `line` for longer than
-/// that moment: bytes beyond the line's capacity in an interval are moved to the next one.
+/// Converts bytes for each interval to a rate in bit/s: each point is the mean over `window` around it. Frames are counted
+/// at one moment although they occupy a line of rate `line` for longer: bytes beyond the line's capacity in an interval are
+/// moved to the next.
 pub(super) fn rates(
     series: &[Series],
     interval: Duration,
@@ -39,15 +39,15 @@ pub(super) fn rates(
     })
 }
 
-/// Bytes held.
+/// Converts bytes held to curves.
 pub(super) fn amounts(series: &[Series], interval: Duration) -> Vec<Curve> {
     curves(series, interval, |values| {
         values.iter().map(|bytes| *bytes as f64).collect()
     })
 }
 
-/// Returns spans of values above zero as bars, each series at a height of its own: half below 1, 2
-/// and so on, the last one lowest.
+/// Returns spans of values above zero as bars, each series at its own height: half below 1, 2 and so on, the last one
+/// lowest.
 pub(super) fn spans(series: &[Series], interval: Duration) -> Vec<Curve> {
     let heights = (0..series.len()).rev().map(|below| below as f64 + 0.5);
     series
@@ -100,7 +100,7 @@ pub(super) fn most(curves: &[Curve]) -> f64 {
     values.map(|(_, value)| *value).fold(0.0, f64::max)
 }
 
-/// Since the beginning of traffic.
+/// Seconds since the start of traffic.
 pub(super) fn seconds(at: Instant) -> f64 {
     at.saturating_since(Instant::ZERO).as_secs_f64()
 }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_never_above_its_line() {
-        // Seventeen frames of 1,500 bytes begin within 5 µs of a line that carries 16.7 in that time.
+        // On a line that carries 16.7 frames of 1,500 bytes in 5 µs, seventeen begin within this time.
         let series = [Series {
             name: "a".into(),
             values: vec![6_000, 4_500, 6_000, 4_500, 4_500, 0, 0, 0],

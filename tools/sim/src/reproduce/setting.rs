@@ -1,4 +1,4 @@
-//! Parameters at data-centre speeds, put over a scenario file as `--set` does.
+//! Parameters at data-centre speeds, as overrides of a scenario file.
 
 use weir_config::Override;
 use weir_core::units::LINE_OVERHEAD;
@@ -7,31 +7,31 @@ use weir_core::{BitRate, Bytes, Duration};
 /// Longest frame of all flows.
 pub const FRAME: Bytes = Bytes::new(1500);
 
-/// Settings that the paper's figures leave open.
+/// Settings left open by the paper's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Of every link.
+    /// Rate of every link.
     pub rate: BitRate,
     /// Propagation delay of every link.
     pub delay: Duration,
     /// X_off of every ingress buffer; X_on is seven eighths of it.
     pub xoff: Bytes,
-    /// Zero throughput for this long makes an egress suspected.
+    /// Time without throughput after which an egress is suspected.
     pub detect: Duration,
-    /// Between two CLCM of one suspected port.
+    /// Interval of the CLCM of one suspected port.
     pub clcm_interval: Duration,
-    /// Amount that a Loop Breaker forces out first; each step doubles it, up to twice X_off.
+    /// Amount that a Loop Breaker first forces out; each step doubles it, up to twice X_off.
     pub traffic_release: Bytes,
     /// Duration of a release of the Deadlock Breaker.
     pub release: Duration,
-    /// From the dataplane to the control CPU, and the same back.
+    /// Latency from the dataplane to the control CPU, and also back.
     pub control_latency: Duration,
-    /// For how long traffic is offered.
+    /// Duration of traffic.
     pub duration: Duration,
 }
 
 impl Setting {
-    /// 40 Gbit/s, 100 m of cable, thresholds and detection such that the times come near those of the paper's Figure 5.
+    /// 40 Gbit/s, 100 m of cable, thresholds and detection for times close to those of the paper's Figure 5.
     pub const DATA_CENTRE: Self = Self {
         rate: BitRate::from_mbit(40_000),
         delay: Duration::from_nanos(500),
@@ -44,7 +44,7 @@ impl Setting {
         duration: Duration::from_micros(250),
     };
 
-    /// X_off as time: how long a line takes for that many bytes.
+    /// X_off as time on a line.
     pub fn xoff_time(&self) -> Duration {
         self.rate.time_for(self.xoff)
     }
@@ -54,23 +54,23 @@ impl Setting {
         self.rate.time_for(FRAME + LINE_OVERHEAD)
     }
 
-    /// From a pause that goes out until no frame sent before it arrives any more, at most: the line may be busy with a
-    /// frame at either end.
+    /// Maximum time from sending a pause until no frame sent before it arrives any more: the line may be busy with a frame
+    /// at either end.
     pub fn round_trip(&self) -> Duration {
         self.delay.saturating_mul(2) + self.frame_time().saturating_mul(2)
     }
 
-    /// Room for a round trip, and for what a Loop Breaker forces out.
+    /// Room for a round trip, and for the frames forced out by a Loop Breaker.
     pub fn headroom(&self) -> Bytes {
         const FORCED: u64 = 32 * 1024;
         const KIB: u64 = 1024;
         let under_way = self.rate.bytes_in(self.round_trip()).get();
-        // A frame is charged in whole cells.
+        // Frames are charged in whole cells.
         let charged = under_way + under_way / 8;
         Bytes::new((charged + FORCED).div_ceil(KIB) * KIB)
     }
 
-    /// All of it as overrides for a scenario with one class called `lossless`.
+    /// Returns all of it as overrides for a scenario with one class called `lossless`.
     pub fn overrides(&self) -> Vec<Override> {
         let time = |time: Duration| format!("{}ns", time.as_nanos());
         let size = |size: Bytes| format!("{}B", size.get());
@@ -79,7 +79,7 @@ impl Setting {
             ("duration", time(self.duration)),
             ("link-defaults.rate", format!("{}bit", self.rate.get())),
             ("link-defaults.delay", time(self.delay)),
-            // A Level's Feedback may also wait for the frame that its own line is sending.
+            // Feedback of a Level may also wait for the frame on its own line.
             (
                 "link-defaults.round-trip",
                 time(self.round_trip() + self.frame_time()),
@@ -98,11 +98,11 @@ impl Setting {
     }
 }
 
-/// Overrides from paths and values.
+/// Creates overrides from paths and values.
 ///
 /// # Panics
 ///
-/// For a path with an empty key: those here are written in the program.
+/// If a path has an empty key: paths are constants of the program.
 pub fn set<'a>(values: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Override> {
     values
         .into_iter()

@@ -12,7 +12,7 @@ use crate::network::faults::disturbance::{Disturbance, DisturbanceKind};
 use crate::network::faults::impairment::{Doing, DutyAction, FrameAction, ImpairmentPlan};
 use crate::network::plan::{End, NetworkPlan};
 
-/// Adds the faults to `plan`. `link_of` has the place of each link of the scenario in the plan.
+/// Adds the faults to `plan`. `link_of` maps links of the scenario to links of the plan.
 pub(super) fn apply(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
@@ -133,7 +133,7 @@ fn depths(config: &SwitchConfig) -> [u8; 8] {
 
 fn doing(what: &Impairing, depths: [u8; 8]) -> Doing {
     let frames = |frames: &ImpairedFrames, action| Doing::Frames {
-        // The reader has refused what cannot be read.
+        // The reader refuses invalid filters.
         filter: filter::parse(&frames.filter, depths).unwrap_or_default(),
         one_in: frames.one_in,
         action,
@@ -207,8 +207,7 @@ struct Spans<'a> {
 }
 
 impl Spans<'_> {
-    /// Adds a fault. Faults end with the traffic: the rest of the time is for the network to
-    /// recover.
+    /// Adds a fault. Faults end with the traffic, so that the network can recover in the rest of the time.
     fn add(&mut self, time: FaultTime, begin: Action, end: Action) {
         for (from, to) in time.spans(self.end) {
             self.plan.actions.push((Instant::ZERO + from, begin));

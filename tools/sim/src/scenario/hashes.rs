@@ -1,4 +1,4 @@
-//! Flow hashes that lead flows the way they are to go.
+//! Flow hashes that lead flows along their intended paths.
 
 use weir_config::scenario::{Flow, PortPeer, Scenario, SwitchPort};
 use weir_core::config::default_member;
@@ -10,8 +10,7 @@ use crate::random::Random;
 /// a million.
 const TRIES_MAX: usize = 4_000_000;
 
-/// Finds a random flow hash; for a flow with `via` one that picks all members on its path. `None`
-/// if there is none.
+/// Finds a random flow hash; for a flow with `via` one that selects all members on its path. `None` if there is none.
 pub(super) fn flow_hash(
     scenario: &Scenario,
     (ports, hash_seeds): (&[Vec<SwitchPort>], &[u32]),
@@ -21,7 +20,7 @@ pub(super) fn flow_hash(
     let Some(via) = &flow.via else {
         return Some(random.next_u64() as u32);
     };
-    // By switch of the way: its seed if it has one, how many members its group has, and which of them leads on.
+    // By switch of the path: its seed if it has one, the number of its group's members, and the index of the next one.
     let mut picks = Vec::new();
     for (place, switch) in via.iter().enumerate() {
         let peer = via

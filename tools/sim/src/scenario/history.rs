@@ -1,4 +1,4 @@
-//! Recorded state of the network during a run, for its page.
+//! Records the network during a run, for its page.
 
 use weir_config::scenario::Scenario;
 use weir_core::{Instant, PortId, Priority};
@@ -9,7 +9,7 @@ use crate::network::Network;
 /// A buffer: the switch, the port, the priority.
 pub type Buffer = (usize, PortId, Priority);
 
-/// All buffers of lossless classes, each with the name of what is at the other end of its port's link.
+/// Returns all buffers of lossless classes, each with the name of its neighbour.
 pub fn lossless_buffers(scenario: &Scenario) -> Vec<(Buffer, String)> {
     let classes = scenario.classes.iter();
     let lossless = classes.filter(|class| class.mode.is_lossless());
@@ -39,7 +39,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For the switches of `scenario`; priorities of lossless classes only.
+    /// Creates one for the switches of `scenario`; lossless classes only.
     pub fn new(scenario: &Scenario) -> Self {
         let mut new = Self::default();
         for (place, peer) in lossless_buffers(scenario) {
@@ -55,7 +55,7 @@ impl Recorder {
         new
     }
 
-    /// Writes down what is now.
+    /// Records the current state.
     pub fn note(&mut self, network: &Network) {
         let now = network.now();
         let seconds = now.saturating_since(Instant::ZERO).as_secs_f64();

@@ -14,9 +14,8 @@ pub(super) struct Hop {
     pub(super) delay: Duration,
 }
 
-/// Returns the lines from a flow's sender to its receiver, by the scenario's initial routes and the
-/// members that its hash picks; where frames spread, that of the flow itself. `None` if the routes
-/// do not lead there.
+/// Returns the lines from a flow's sender to its receiver, by the scenario's initial routes and the members that its hash
+/// picks; if frames spread, by the flow's own hash. `None` if the routes do not lead there.
 pub(super) fn way(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
@@ -31,7 +30,7 @@ pub(super) fn way(
     };
     let mut hops = vec![first];
     let mut switch = sender.switch;
-    // A way that is longer than this comes by some switch twice.
+    // Longer paths pass some switch twice.
     for _ in 0..scenario.switches.len() {
         let members = &scenario.next_hops[switch][to];
         let member = default_member(plan.hash_at(switch, flow.flow_hash), members.len())?;
@@ -48,10 +47,9 @@ pub(super) fn way(
     None
 }
 
-/// From the flow's start to the arrival of its last byte over `hops`, when nothing else is sent and
-/// nothing stops it: each switch has a frame whole before it sends it on, and each line is busy
-/// with one frame at a time. The flow's own `rate` holds. `None`: it has no end.
-/// O(frames × hops), so that it is computed for completed flows only.
+/// Returns the time from the flow's start to the arrival of its last byte over `hops` if nothing else is sent and nothing
+/// stops it: switches store frames before forwarding them, and each line carries one frame at a time. The flow's own `rate`
+/// applies. `None` if it has no end. O(frames × hops), so compute it for completed flows only.
 pub(super) fn completion(flow: &FlowPlan, hops: &[Hop]) -> Option<Duration> {
     let mut left = flow.size?.get();
     let mut lines: Vec<(LineClock, Duration)> = hops

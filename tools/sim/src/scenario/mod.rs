@@ -1,5 +1,4 @@
-//! Scenario files in virtual time: the file becomes a plan, the plan a network, and what it counted a result like
-//! the lab's.
+//! Scenario files in virtual time: the file becomes a plan, the plan a network, and its counters a result like the lab's.
 
 mod faults;
 mod hashes;

@@ -1,4 +1,4 @@
-//! From what a network counted to the result of a run.
+//! Converts a network's counters to the result of a run.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,9 @@ use weir_results::assemble::{assemble, run_event, Parts};
 use super::ideal;
 use crate::network::{Counters, LogEntry, LogKind, Network, Totals};
 
-/// Deliveries of each flow and pauses of neighbours when traffic ended: the drain after it is
-/// neither throughput nor pause of the run.
+/// Deliveries of each flow and pauses of neighbours at the end of traffic: the drain after it does not count.
 pub(crate) struct Delivered {
-    /// By flow: bytes, of the whole run and of its last part.
+    /// By flow: bytes in the whole run and in its last part.
     bytes: Vec<[u64; 2]>,
     /// By buffer, in the order of [`places`]: total pause of the neighbour.
     pauses: Vec<Duration>,
@@ -39,7 +38,7 @@ impl Delivered {
 
 type Place = (usize, usize, PortId, Priority);
 
-/// All buffers, by switch, port and priority of a class.
+/// Returns all buffers, by switch, port and priority of a class.
 fn places<'a>(
     scenario: &'a Scenario,
     ports: &'a [Vec<SwitchPort>],
@@ -141,7 +140,7 @@ fn buffers(
         let switch = network.switch(index);
         let gauges = switch.gauges(network.now(), id, priority);
         let counters = &switch.counters(id).priority[priority.index()];
-        // Those are told Feedback, some of which has the form of a pause.
+        // They receive Feedback, some of which has the form of a pause.
         let has_levels = gauges.levels.is_some();
         let (ended, last) = (counters.xon_sent, u64::from(gauges.pausing));
         BufferResult {
@@ -185,7 +184,7 @@ fn events(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> 
         .collect()
 }
 
-/// Returns an entry of the log in the words of the API.
+/// Describes an entry of the log in terms of the API.
 pub(super) fn described(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],

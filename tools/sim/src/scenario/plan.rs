@@ -1,4 +1,4 @@
-//! From a scenario to the plan of a network.
+//! Converts a scenario to a network plan.
 
 use weir_config::scenario::{Pattern, PortPeer, Scenario, SwitchPort};
 use weir_config::switch::Switch;
@@ -17,15 +17,15 @@ const POINTS: u64 = 800;
 
 const LOG_CAPACITY: usize = 500_000;
 
-/// Streams of randomness of one seed.
+/// Purposes of random numbers from one seed.
 const IDENTIFIERS: u64 = 2;
 const HASHES: u64 = 3;
 const HASH_SEEDS: u64 = 4;
 
-/// Why a scenario cannot be simulated.
+/// Reason for which a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrepareError {
-    /// The lab alone runs it.
+    /// Only the lab can run it.
     #[error("the simulator cannot run `{scenario}`: {gap}")]
     Gap {
         /// The scenario's name.
@@ -33,20 +33,20 @@ pub enum PrepareError {
         /// Missing feature, and the programs that have it.
         gap: &'static str,
     },
-    /// The hash picks another path.
+    /// No hash picks the intended path.
     #[error("flow `{0}`: no flow hash selects the path in `via`")]
     Via(String),
-    /// A switch has more ports than the core knows.
+    /// A switch has more ports than the core supports.
     #[error("switch `{switch}` has {ports} ports; a switch has at most {max}", max = weir_core::units::PORT_COUNT_MAX)]
     Ports {
-        /// Which one.
+        /// The switch.
         switch: String,
         /// Number of ports.
         ports: usize,
     },
 }
 
-/// The plan of the network that `scenario` describes. The same scenario and seed give the same plan.
+/// Returns the plan for `scenario`. The same scenario and seed give the same plan.
 ///
 /// # Errors
 ///
@@ -112,7 +112,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
     Ok(plan)
 }
 
-/// Returns a round time (1, 2 or 5 of a power of ten) that gives about [`POINTS`] points.
+/// Returns a round time (1, 2 or 5 of a power of ten) with about [`POINTS`] points.
 fn sample_interval(duration: Duration) -> Duration {
     let wanted = duration.as_nanos().div_ceil(POINTS).max(1);
     let mut power = 1u64;
@@ -127,7 +127,7 @@ fn sample_interval(duration: Duration) -> Duration {
     }
 }
 
-/// Switches get no spare room for an operator's additions to their tables, which do not occur here.
+/// Removes the spare room of tables, which is for changes by an operator that do not occur here.
 fn spare(scenario: &Scenario, built: &mut Switch) {
     if !ways::changes_routes(scenario) {
         built.forwarding.spare_routes = 0;
@@ -166,7 +166,7 @@ fn switch_plan(
     }
 }
 
-/// Sets the results of LLDP: neighbours with Levels.
+/// Sets what LLDP would learn: neighbours with Levels.
 fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], built: &mut Switch) {
     for (port, config) in ports.iter().zip(&mut built.ports) {
         if let PortPeer::Switch(peer) = port.peer {
@@ -189,8 +189,7 @@ fn hosts(scenario: &Scenario) -> Vec<HostPlan> {
     scenario.hosts.iter().map(host).collect()
 }
 
-/// Returns links between switches, then those of hosts; and for each link of the scenario its
-/// place, if it works.
+/// Returns links between switches, then those of hosts; and the index of each link of the scenario, if it works.
 fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<Option<u32>>) {
     let port_to = |switch: usize, peer: PortPeer| {
         let index = ports[switch].iter().position(|port| port.peer == peer)?;
@@ -230,8 +229,8 @@ fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<
     (plans, link_of)
 }
 
-/// Maps each priority of a lossless class to the one of the baseline. The last one stays: no path
-/// of a flow goes further, which is checked when a scenario is read.
+/// Maps each priority of a lossless class to that of the baseline. The last one is unchanged: no path of a flow goes
+/// further, which is checked when a scenario is read.
 fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
     let mut map = PriorityMap::IDENTITY;
     let lossless = scenario
@@ -248,7 +247,7 @@ fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
     map
 }
 
-/// By switch; none if all hash alike.
+/// By switch; empty if all hash alike.
 fn hash_seeds(scenario: &Scenario) -> Vec<u32> {
     let mut random = Random::for_purpose(scenario.seed, HASH_SEEDS);
     let switches = match scenario.balancing.has_seeds {
@@ -291,7 +290,7 @@ fn flows(
     scenario.flows.iter().enumerate().map(flow).collect()
 }
 
-/// By the waiting flows: dependencies of each one.
+/// Returns the dependencies of waiting flows.
 fn dependencies(scenario: &Scenario) -> Vec<Dependency> {
     let flows = scenario.flows.iter().enumerate();
     let pairs = flows.flat_map(|(next, flow)| {

@@ -1,4 +1,4 @@
-//! The round trip in an empty network, for transports that go by it.
+//! Round trip in an empty network, for transports that use it.
 
 use weir_config::scenario::{Scenario, SwitchPort, Transport, WindowLimit};
 use weir_core::units::LINE_OVERHEAD;
@@ -9,8 +9,8 @@ use crate::network::plan::{FlowPlan, NetworkPlan};
 use crate::transport::telemetry::TELEMETRY_LENGTH_BYTES;
 use crate::transport::ANSWER_LENGTH_BYTES;
 
-/// Returns the longest round trip of any flow of `plan` whose transport uses it; zero if none does.
-/// A full frame there, and the answer back. O(flows × hops).
+/// Returns the longest round trip of any flow of `plan` whose transport uses it; zero if none does: a full frame there and
+/// the answer back. O(flows × hops).
 pub(super) fn longest(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],

@@ -13,13 +13,13 @@ use crate::network::{Imbalance, Network, PlanError};
 /// Options of a run.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// On how many threads; zero is one, and there are no more of them than switches. The result is the same.
+    /// Number of threads; zero is one, and there is at most one for each switch. The result is the same.
     pub threads: usize,
-    /// Called with the run's progress now and then.
+    /// Called periodically with the run's progress.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
-    /// Is shown the network at the end of each of the run's parts, two hundred at most.
+    /// Called at the end of each of the run's parts, at most two hundred.
     pub observe: Option<&'a mut dyn FnMut(&Network)>,
-    /// Has pauses recorded, and is shown the network at the end of the run.
+    /// Records pauses; called at the end of the run.
     pub record: Option<&'a mut dyn FnMut(&Network)>,
 }
 
@@ -36,19 +36,19 @@ pub struct Progress {
     pub frames: usize,
 }
 
-/// Why a run has no result.
+/// Reason for which a run has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// The scenario cannot be simulated.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// Its switches cannot be configured so.
+    /// Its switches do not support the configuration.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The system starts no thread.
     #[error("cannot start a thread: {error}; use fewer --threads, or raise the limit on processes (ulimit -u)")]
     Threads {
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// A frame is missing without being counted: an error of the simulator or the switch.
@@ -56,14 +56,14 @@ pub enum RunError {
     Imbalance {
         /// The seed.
         seed: u64,
-        /// When, in seconds.
+        /// Time in seconds.
         seconds: String,
         /// The numbers.
         imbalance: Imbalance,
     },
 }
 
-/// Parts of a run after each of which its accounts are checked.
+/// Number of parts of a run, each followed by a check of its accounts.
 const CHECKS: u64 = 200;
 
 /// Runs `scenario` in virtual time: for its duration, and then without traffic until the network is
@@ -71,7 +71,7 @@ const CHECKS: u64 = 200;
 ///
 /// # Errors
 ///
-/// See [`RunError`]. An expectation that does not hold is no error; the result contains it.
+/// See [`RunError`]. An expectation that is not met is no error; the result contains it.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunError> {
     let mut network = Network::new(plan(scenario)?)?;
     if options.record.is_some() {
@@ -84,7 +84,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
     });
     let stops: Vec<Instant> = stops.skip(1).collect();
     let (mut progress, mut observe) = (options.progress, options.observe);
-    // An observer of the network needs it in one piece, which it is between two runs.
+    // An observer needs the network in one piece, which it is between two runs.
     let at_a_time = match observe {
         Some(_) => 1,
         None => stops.len().max(1),
@@ -139,8 +139,8 @@ impl RunError {
     }
 }
 
-/// Returns the time after which a network without any movement will not move: longer than an
-/// unrefreshed pause lasts, and than the policy takes for a deadlock.
+/// Returns the time after which a network without movement will not move any more: longer than an unrefreshed pause, and
+/// than the policy's detection of a deadlock.
 fn standstill(scenario: &Scenario) -> Duration {
     let rates = scenario.links.iter().map(|link| link.properties.rate);
     let of_hosts = scenario.hosts.iter().map(|host| host.line.rate);

@@ -27,8 +27,8 @@ struct Pauses {
 
 /// Returns a trace of `network` at the end of a run that has recorded pauses.
 ///
-/// An arrow leads from each pause that a switch sent to the one that its neighbour received, and from
-/// there to each pause that the neighbour sent because of it; see [`Pause::cause`].
+/// An arrow leads from each pause sent by a switch to the one received by its neighbour, and from there to each pause that
+/// the neighbour sent because of it; see [`Pause::cause`].
 pub fn timeline(scenario: &Scenario, network: &Network) -> Vec<u8> {
     let ports = scenario.all_ports();
     let mut timeline = Timeline::default();
@@ -117,7 +117,7 @@ fn draw_arrows(network: &Network, timeline: &mut Timeline, pauses: &mut BTreeMap
                 continue;
             };
             let source = match way {
-                // The last one of those that had arrived.
+                // The last of those that had arrived.
                 Way::Received => peers
                     .get(&(switch as usize, port))
                     .and_then(|(peer, port)| {

@@ -1,12 +1,12 @@
-//! Which switches frames to a host can come by.
+//! Switches that frames to a host can pass.
 
 use weir_config::scenario::{Fault, PortPeer, Scenario, SwitchPort};
 
-/// Returns by switch the hosts whose frames can pass it, for any flow hashes, in rising order. A
-/// switch needs no routes to others: in a network of many switches each has a small part of all
-/// routes. `None` where routes change during the run, so that frames can come by anywhere.
+/// Returns by switch the hosts whose frames can pass it with any flow hash, in ascending order. It needs no other routes: in
+/// a large network each switch has a small part of all routes. `None` if routes change during the run, since frames can then
+/// pass anywhere.
 ///
-/// O(hosts that frames go to × switches on their ways).
+/// O(destinations × switches on their paths).
 pub(super) fn targets_by_switch(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
@@ -18,7 +18,7 @@ pub(super) fn targets_by_switch(
     let mut open = Vec::new();
     for (target, ways) in scenario.ways_by_target().into_iter().enumerate() {
         let target_number = target as u32;
-        // A switch that has been reached has the target as its last one.
+        // A switch that has been reached has the target as its last entry.
         let mut reach = |switch: usize, open: &mut Vec<usize>| {
             if targets[switch].last() != Some(&target_number) {
                 targets[switch].push(target_number);
@@ -128,7 +128,7 @@ mod tests {
             .switches
             .iter()
             .map(|switch| switch.config.routes.len());
-        // One to each receiver, and one to its own host where that is none.
+        // One to each receiver, and one to its own host if that is none.
         assert!(counts.min() >= Some(8));
     }
 }

@@ -1,21 +1,21 @@
-//! What waits at one place for a later time: millions of flows that begin some day, each looked at when its time has come.
+//! Later events of one place: millions of flows may begin at some time, each examined only then.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::Entry;
 
-/// Entries by moment, those of one moment in the order of pushing. Pushing and taking are O(log entries).
+/// Entries by time, then by order of pushing. Pushing and taking are O(log entries).
 #[derive(Debug)]
 pub(super) struct Far<T> {
     heap: BinaryHeap<Reverse<Ranked<T>>>,
-    /// The moment of the first one: each turn asks for it, and the heap lies elsewhere.
+    /// Time of the first one: each turn reads it, and the heap is elsewhere in memory.
     first: u64,
     /// Entries pushed so far.
     pushed: u64,
 }
 
-/// An entry, and how many were pushed before it.
+/// An entry and the number of those pushed before.
 #[derive(Debug)]
 struct Ranked<T> {
     entry: Entry<T>,
@@ -39,13 +39,12 @@ impl<T> Far<T> {
         self.heap.push(Reverse(Ranked { entry, number }));
     }
 
-    /// The moment of the first one; the end of time where there is none.
+    /// Time of the first one; the end of time if there is none.
     #[inline]
     pub(super) const fn first(&self) -> u64 {
         self.first
     }
 
-    /// Takes the first one, if its moment is before `until`.
     pub(super) fn take_before(&mut self, until: u64) -> Option<Entry<T>> {
         if self.first >= until {
             return None;
@@ -56,7 +55,7 @@ impl<T> Far<T> {
         Some(taken.entry)
     }
 
-    /// Changes all events; their moments stay. O(entries).
+    /// Changes all events but not their times. O(entries).
     pub(super) fn change_events(&mut self, change: &mut impl FnMut(&mut T)) {
         let mut ranked = std::mem::take(&mut self.heap).into_vec();
         for Reverse(ranked) in &mut ranked {

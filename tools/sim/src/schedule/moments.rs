@@ -1,13 +1,14 @@
-//! The first moment at which something waits at each of many places, of which few have something to do at a time.
+//! Time of the first pending event at each of many places, of which few are active at a time.
 
-/// Places whose earliest moment is kept as one number: a large network has thousands of places that nothing happens at for long.
+/// Number of places whose earliest time is kept as one number: a large network has thousands of places that stay idle for
+/// long.
 const BLOCK: usize = 64;
 
-/// The moments, by position of a place.
+/// Times by position of a place.
 #[derive(Debug, Default)]
 pub(super) struct Moments {
     each: Vec<u64>,
-    /// The earliest of each block. Of a block that [`next_turn`](Self::next_turn) is in it may be too early.
+    /// Earliest time of each block. It may be too early for the block of [`next_turn`](Self::next_turn).
     of_block: Vec<u64>,
 }
 
@@ -20,7 +21,7 @@ impl Moments {
         self.each[position]
     }
 
-    /// Something waits at `position` from `moment` on, if not before. O(1).
+    /// Lowers the time at `position` to `moment`, if it is later. O(1).
     #[inline]
     pub(super) fn lower(&mut self, position: usize, moment: u64) {
         let (each, block) = (
@@ -31,14 +32,14 @@ impl Moments {
         *block = moment.min(*block);
     }
 
-    /// What waits at the position that has its turn comes at `moment`, and not before.
+    /// Sets the time of the position that has its turn to the later `moment`.
     #[inline]
     pub(super) fn put_off(&mut self, position: usize, moment: u64) {
         self.each[position] = moment;
     }
 
-    /// The next position behind `turn`, if it is one, at which something waits before `end`; the first of all without a turn. When there is none, the
-    /// round is over. O(blocks) for a whole round, beside O(1) for each position in blocks where something waits.
+    /// Returns the next position after `turn`, or the first without one, with an event before `end`; `None` ends the round.
+    /// A whole round is O(blocks), plus O(1) for each position in blocks with such events.
     #[inline]
     pub(super) fn next_turn(&mut self, turn: Option<usize>, end: u64) -> Option<usize> {
         let (mut block, mut from) = turn.map_or((0, 0), |turn| (turn / BLOCK, turn + 1));
@@ -60,7 +61,7 @@ impl Moments {
         None
     }
 
-    /// The first moment of all, between two rounds. O(blocks).
+    /// Returns the first time of all, between two rounds. O(blocks).
     pub(super) fn first(&self) -> u64 {
         earliest(&self.of_block)
     }
@@ -84,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whole rounds, as every place in the order of positions sees them.
+        /// Whole rounds match a plain scan of all positions.
         #[test]
         fn rounds_are_those_of_a_plain_list(
             starts in prop::collection::vec(prop_oneof![Just(u64::MAX), 0u64..50], 0..3 * BLOCK + 2),
@@ -102,7 +103,7 @@ mod tests {
                     }
                     turn = moments.next_turn(turn, end);
                     prop_assert_eq!(turn, Some(position));
-                    // It goes on later, and makes something wait at another one.
+                    // It continues later, and adds an event at another one.
                     let (other, delay) = delays.next().unwrap();
                     let later = if delay % 3 == 0 { u64::MAX } else { end + delay };
                     moments.put_off(position, later);

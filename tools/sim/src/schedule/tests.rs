@@ -5,18 +5,18 @@ use super::*;
 const PLACES: u32 = 5;
 const LOOKAHEAD: u64 = 20;
 
-/// What an event does when it happens, out of a list that all events share: pushes others.
+/// Effect of an event, from a list shared by all events: it pushes others.
 #[derive(Clone, Copy, Debug)]
 struct Deed {
-    /// From the place that it happens at, round.
+    /// Distance from its own place, cyclic.
     places_on: u32,
     delay: u64,
 }
 
-/// (place, moment, deed) as they happen; place by place.
+/// (place, time, deed) in order of handling, by place.
 type History = Vec<Vec<(u64, usize)>>;
 
-/// Moment, whether it is at one place only, moment of pushing, source, number.
+/// Time, true if at one place only, time of pushing, source, number.
 type Order = (u64, bool, u64, u32, u64);
 
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ struct Happening {
     deed: usize,
 }
 
-/// What the happening at `now` pushes: (place, moment, deed).
+/// Returns the events pushed at `now`: (place, time, deed).
 fn consequences(deeds: &[Deed], happening: Happening, now: u64) -> Vec<(u32, u64, usize)> {
     let from = happening.place.unwrap_or(0);
     [1, 2]
@@ -71,7 +71,7 @@ fn run(deeds: &[Deed], starts: &[(u32, u64)], lookahead: u64, stops: &[u64]) -> 
     history
 }
 
-/// What is everywhere is in every place's history.
+/// Events for all places enter every place's history.
 fn note(history: &mut History, happening: Happening, now: u64) {
     match happening.place {
         Some(place) => history[place as usize].push((now, happening.deed)),
@@ -83,7 +83,7 @@ fn note(history: &mut History, happening: Happening, now: u64) {
     }
 }
 
-/// One list, always sorted.
+/// Runs the events from one sorted list.
 fn model(deeds: &[Deed], starts: &[(u32, u64)]) -> History {
     let mut list: Vec<(Order, Happening)> = Vec::new();
     let mut number = 0;
@@ -115,7 +115,7 @@ fn any_deed() -> impl Strategy<Value = Deed> {
 }
 
 proptest! {
-    /// Every place sees what it would see if one sorted list were worked off, whatever the windows are.
+    /// Whatever the windows are, every place sees the same as if one sorted list were processed.
     #[test]
     fn each_place_sees_the_order_of_time(
         deeds in prop::collection::vec(any_deed(), 1..10),

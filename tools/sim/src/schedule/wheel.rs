@@ -1,9 +1,9 @@
-//! One place's events of one window: a slot for each nanosecond. All places use the same wheel, one after the
-//! other, so that it stays in the nearest cache.
+//! One place's events of one window: a slot for each nanosecond. All places use the same wheel in turn, so that it stays in
+//! the nearest cache.
 
 use super::Entry;
 
-/// Nanoseconds that it reaches.
+/// Number of slots, each one nanosecond.
 pub(super) const SLOT_COUNT: usize = WORD_COUNT * 64;
 
 const WORD_COUNT: usize = 64;
@@ -13,13 +13,13 @@ const NIL: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Wheel<T> {
-    /// The moment of the first slot.
+    /// Time of the first slot.
     start: u64,
-    /// Bit s of word w: slot 64 w + s holds something.
+    /// Bit s of word w: slot 64 w + s is not empty.
     occupied: [u64; WORD_COUNT],
     /// Bit w: word w is not zero.
     words: u64,
-    /// First and last entry of each slot that holds something.
+    /// First and last entry of each slot that is not empty.
     slots: Vec<(u32, u32)>,
     /// With the next entry of the same slot.
     entries: Vec<(Entry<T>, u32)>,
@@ -39,20 +39,20 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// An empty wheel begins at `start`.
+    /// Restarts the empty wheel at `start`.
     pub(super) fn begin(&mut self, start: u64) {
         debug_assert!(self.words == 0);
         self.entries.clear();
         self.start = start;
     }
 
-    /// Adds an entry behind those of its moment that were pushed before it or by an earlier place. O(1), but
-    /// for one that is to go before others of the same moment.
+    /// Adds an entry after those of the same time that were pushed earlier or by an earlier place. O(1), unless it precedes
+    /// others of the same time.
     #[inline(always)]
     pub(super) fn insert(&mut self, entry: Entry<T>) {
         let at = entry.at;
         let index = self.entries.len() as u32;
-        // Where it is made, and nowhere else before: an entry that was written in parts is not to be read as a whole at once.
+        // Built in place: reading an entry as a whole soon after writing its parts stalls.
         self.entries.push((entry, NIL));
         let slot = (at - self.start) as usize;
         let (word, bit) = (slot / 64, 1 << (slot % 64));
@@ -65,7 +65,7 @@ impl<T: Copy> Wheel<T> {
         self.link(slot, index);
     }
 
-    /// Puts the entry of `index` into its place among those of its moment.
+    /// Links the entry of `index` into its place among those of its time.
     #[inline(never)]
     fn link(&mut self, slot: usize, index: u32) {
         let own = rank(&self.entries[index as usize].0);
@@ -88,12 +88,12 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// All that have been added since it was empty, taken or not.
+    /// Returns all events added since it was empty, taken or not.
     pub(super) fn events(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().map(|(entry, _)| &entry.event)
     }
 
-    /// The moment of the first event, which is [taken](Self::taken).
+    /// Returns the time of the first event, which is [taken](Self::taken).
     #[inline]
     pub(super) fn pop(&mut self) -> Option<u64> {
         if self.words == 0 {
@@ -122,7 +122,7 @@ impl<T: Copy> Wheel<T> {
         &self.entries[self.taken as usize].0.event
     }
 
-    /// Takes an event that has no slot, while the wheel is empty.
+    /// Takes an event without a slot, while the wheel is empty.
     pub(super) fn take_at_once(&mut self, entry: Entry<T>) {
         debug_assert!(self.words == 0);
         self.entries.clear();

@@ -1,4 +1,4 @@
-//! Random faults while traffic is offered.
+//! Random faults during traffic.
 
 use weir_core::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::random::Random;
 
 const FAULTS: u64 = 5;
 
-/// Draws a few faults, all of which end before `arrivals` are over.
+/// Draws a few faults that all end before `arrivals` are over.
 pub(crate) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<(Instant, Action)> {
     let mut random = Random::for_purpose(seed, FAULTS);
     let mut actions = Vec::new();
@@ -62,9 +62,8 @@ pub(crate) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<
     actions
 }
 
-/// Returns true for faults that lose frames: those on a link that fails or in a switch that stops,
-/// and those for which buffers have no room when a sender does not obey in time. Storms lose none,
-/// nor do repeated control frames.
+/// Returns true for faults that lose frames: a failed link, a stopped switch, or a buffer without room since a sender does
+/// not obey in time. Storms and repeated control frames lose none.
 pub(super) fn may_lose(action: &Action) -> bool {
     match action {
         Action::LinkDown(_) | Action::Freeze(_) | Action::Stop(_) | Action::Notice { .. } => true,

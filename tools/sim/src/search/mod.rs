@@ -1,5 +1,5 @@
-//! Theorem 1 by trial: random networks, in which protocol P must lose, reorder and hold nothing for ever (Karol,
-//! Golestani and Lee, section IV), and in which plain PFC must lock now and then, or the search proves nothing.
+//! Empirical test of Theorem 1: random networks in which protocol P must never lose or reorder a frame or hold one forever
+//! (Karol, Golestani and Lee, section IV), and in which plain PFC must sometimes lock, otherwise the search proves nothing.
 
 pub(crate) mod faults;
 pub mod harm;
@@ -17,42 +17,41 @@ pub use network::{Case, Mode};
 /// Test of each network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// Links, switches, hosts and control frames fail while traffic is offered, and no more after
-    /// it. Frames may then be lost where a fault permits it, but none may go astray, and in the end
-    /// all must have left.
+    /// Links, switches, hosts and control frames fail, but only during traffic. Frames may then be lost if a fault permits
+    /// it, but all must be accounted for, and in the end none may be left inside.
     pub with_faults: bool,
 }
 
 /// Result of one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Frames that hosts sent.
+    /// Frames sent by hosts.
     pub sent: u64,
     /// Frames that arrived.
     pub received: u64,
-    /// Crossings of a line by a frame.
+    /// Frames times lines crossed.
     pub frame_hops: u64,
-    /// Frames still inside when nothing had moved for longer than any pause lasts: a deadlock.
+    /// Frames still inside after nothing had moved for longer than any pause lasts: a deadlock.
     pub stuck: u64,
-    /// Frames that were lost, for any reason.
+    /// Frames lost for any reason.
     pub lost: u64,
-    /// Frames that a switch dropped of its own.
+    /// Frames dropped by a switch itself.
     pub dropped: u64,
     /// Frames that overtook others of their flow.
     pub reordered: u64,
-    /// Pauses and Feedback that were sent.
+    /// Pauses and Feedback sent.
     pub control_frames: u64,
-    /// Faults were made that take frames with them.
+    /// True if faults that lose frames were injected.
     pub may_lose: bool,
 }
 
-/// Why a network could not be asked.
+/// Reason for which a network could not be tested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
     /// A switch refused its configuration.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A frame went astray.
+    /// A frame is unaccounted for.
     #[error(transparent)]
     Imbalance(#[from] Imbalance),
 }
@@ -99,14 +98,14 @@ pub fn ask(seed: u64, mode: Mode, question: Question) -> Result<Answer, SearchEr
 }
 
 impl Answer {
-    /// Returns true if no frame of the lossless classes was lost or overtaken, whatever waits for
-    /// ever: the guarantee of the buffers alone.
+    /// Returns true if no frame of the lossless classes was lost or overtaken, even if some wait forever: the guarantee of
+    /// the buffers alone.
     pub fn loses_nothing(&self) -> bool {
         self.reordered == 0 && self.lost == 0 && self.dropped == 0
     }
 
-    /// Returns true if the result keeps Theorem 1: no loss except by a fault that causes it, no
-    /// reordering, no frame left.
+    /// Returns true if the result agrees with Theorem 1: no loss except by a fault that causes it, no reordering, no frame
+    /// left.
     pub fn keeps_the_promise(&self) -> bool {
         self.reordered == 0 && self.stuck == 0 && (self.may_lose || self.lost == 0)
     }

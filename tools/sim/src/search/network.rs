@@ -18,12 +18,12 @@ use crate::network::plan::{
 };
 use crate::random::Random;
 
-/// Treatment of congestion by the classes of a network.
+/// Protocols of a network's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Protocol P.
     Level,
-    /// PFC alone, with as much memory.
+    /// PFC alone, with the same memory.
     Pfc,
     /// PFC with buffers that share a pool; headroom by the closed form.
     Pool,
@@ -35,25 +35,25 @@ pub(super) const CELL: Bytes = Bytes::new(256);
 const PAUSE_TIME: Quanta = Quanta(4096);
 pub(super) const CLASSES: [Priority; 2] = [Priority::ALL[3], Priority::ALL[5]];
 
-/// A random network. The same seed gives the same one.
+/// A random network. The same seed gives the same case.
 #[derive(Clone, Debug)]
 pub struct Case {
     seed: u64,
     graph: Graph,
-    /// By edge.
+    /// Lines by edge.
     lines: Vec<LineOf>,
     /// By host: its switch.
     hosts: Vec<usize>,
     host_line: LineOf,
-    /// By host.
+    /// Routes by host.
     routes: Vec<RoutesTo>,
     coding: FeedbackCoding,
     neighbour: Neighbour,
     /// Budget beyond the minimum, in frames.
     spare: Vec<u64>,
-    /// Time for which hosts offer traffic.
+    /// Duration of traffic.
     arrivals: Duration,
-    /// For ports that face hosts, in frames.
+    /// X_off of ports to hosts, in frames.
     edge_xoff: u64,
     flows: Vec<FlowPlan>,
 }
@@ -73,8 +73,8 @@ impl LineOf {
         }
     }
 
-    /// Returns T: a Feedback waits for the frame that is on our line and for control frames before
-    /// it, crosses, and meets a neighbour whose last frame has just begun.
+    /// Returns T: a Feedback waits for the frame on our line and for earlier control frames, crosses, and finds that the
+    /// neighbour's last frame has just begun.
     fn round_trip(&self) -> Duration {
         const CONTROL_BEFORE: u64 = 3;
         let frame = self.rate.time_for(FRAME_MAX + LINE_OVERHEAD);
@@ -90,7 +90,7 @@ impl LineOf {
 }
 
 impl Case {
-    /// The network of `seed`.
+    /// Creates the network of `seed`.
     pub fn new(seed: u64) -> Self {
         let mut random = Random::for_purpose(seed, NETWORKS);
         let graph = Graph::random(&mut random);
@@ -157,7 +157,7 @@ impl Case {
         case
     }
 
-    /// The network with classes of `mode`, without faults.
+    /// Returns the network with classes of `mode`, without faults.
     pub fn plan(&self, mode: Mode) -> NetworkPlan {
         let switches = (0..self.graph.node_count)
             .map(|switch| SwitchPlan {
@@ -179,12 +179,12 @@ impl Case {
         }
     }
 
-    /// For how long hosts offer traffic.
+    /// Duration of traffic.
     pub const fn arrivals(&self) -> Duration {
         self.arrivals
     }
 
-    /// Draws a time in which a host could fill the buffers of several links by itself.
+    /// Draws a time in which a host could fill the buffers of several links alone.
     fn time_to_fill(&self, random: &mut Random) -> Duration {
         let total: Bytes = self.budgets().into_iter().sum();
         let times = random.between(2, 12);
@@ -193,15 +193,14 @@ impl Case {
             .time_for(Bytes::new(total.get() * times))
     }
 
-    /// Longer than anything waits that will go on: every pause has run out and been renewed, though it was the longest
-    /// that there is.
+    /// Longer than any temporary wait: even the longest pause has expired and been renewed.
     pub fn standstill(&self) -> Duration {
         let lines = self.lines.iter().chain([&self.host_line]);
         let slowest = lines
             .map(|line| line.rate)
             .min()
             .unwrap_or(self.host_line.rate);
-        // If grants are counted wrongly after a fault, the next echo messages correct them.
+        // If a fault makes counts of grants wrong, the next echo messages correct them.
         let echo = match self.coding {
             FeedbackCoding::Grants => Duration::from_millis(2_500),
             _ => Duration::ZERO,
@@ -209,7 +208,7 @@ impl Case {
         Quanta::MAX.at(slowest).saturating_mul(2) + Duration::from_millis(1) + echo
     }
 
-    /// Returns edges at `switch` in the order of its ports; hosts follow.
+    /// Returns the edges at `switch` in the order of its ports; hosts follow.
     fn fabric_ports(&self, switch: usize) -> Vec<usize> {
         self.graph
             .neighbours(switch)
@@ -336,8 +335,7 @@ impl Case {
         config
     }
 
-    /// Returns the most that arrives after a pause, by the closed form, and a pause of the other
-    /// class that goes before.
+    /// Returns the maximum that arrives after a pause, by the closed form, including a pause of the other class sent before.
     fn headroom(&self) -> Bytes {
         let lines = self.lines.iter().chain([&self.host_line]);
         let needed = lines.map(|line| pool::headroom(line.rate, line.delay, CELL, FRAME_MAX));
@@ -359,7 +357,7 @@ impl Case {
             .collect()
     }
 
-    /// Both modes have the same thresholds towards hosts and as much memory towards switches.
+    /// Both modes have the same thresholds towards hosts and the same memory towards switches.
     fn class_mode(&self, mode: Mode) -> ClassMode {
         let gamma_max = FRAME_MAX.round_up_to(CELL);
         let frames = |count: u64| Bytes::new(gamma_max.get() * count);

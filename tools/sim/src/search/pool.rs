@@ -1,4 +1,4 @@
-//! Buffers of a random network that share a pool.
+//! Random networks with buffers that share a pool.
 
 use weir_config::switch::headroom::{Charging, Feedback, Link};
 use weir_core::units::LINE_OVERHEAD;
@@ -12,9 +12,8 @@ use crate::random::Random;
 
 const POOLS: u64 = 40;
 
-/// Returns the headroom of a buffer at such a line whose neighbour obeys at once. The pool may be
-/// full when a frame comes, so that nothing of it is below a threshold, and a pause of another
-/// class may be on the line.
+/// Returns the headroom of a buffer for such a line, if the neighbour obeys at once. The pool may be full when a frame
+/// arrives, so that none of it is below a threshold, and a pause of another class may be on the line.
 pub(super) fn headroom(rate: BitRate, delay: Duration, cell: Bytes, longest: Bytes) -> Bytes {
     let charging = Charging {
         cell,
@@ -63,7 +62,7 @@ pub(super) fn share(seed: u64, classes: &mut [ClassConfig; 8], headroom: Bytes) 
     pool
 }
 
-/// Returns the lowest α, from 1 on, with which a buffer that is alone has a frame.
+/// Returns the lowest α, from 1 on, that admits a frame to a buffer that is alone.
 fn least_alpha(pool: &PoolConfig) -> Alpha {
     let frame = FRAME_MAX.round_up_to(CELL);
     let alphas = (0..=Alpha::EXPONENT_MAX).filter_map(Alpha::new);

@@ -48,7 +48,7 @@ impl Graph {
             let edges = self.edges.iter().filter(|edge| edge.contains(&node));
             edges.count() < DEGREE_MAX
         };
-        // The first edges make it connected, and find room where they go.
+        // The first edges connect the graph, so they always find room.
         let needed = self.edges.len() + 1 < self.node_count;
         if a != b && !known && (needed || room(a) && room(b)) {
             self.edges.push([a, b]);
@@ -72,16 +72,16 @@ pub(super) enum Style {
     Shortest,
     /// Random paths, up to this many links.
     Wandering(usize),
-    /// Along the first edges of the graph, from each node to the previous one, up to this many
-    /// links. In a ring that is the path all round, on which credit loops close.
+    /// Along the first edges of the graph, from each node to the previous one, up to this many links. In a ring these are
+    /// the paths around it, which close credit loops.
     Backwards(usize),
 }
 
-/// Routes to one node: by node, its distance along the longest route and the edges that lead on.
-/// `None` if no route of legal length was found.
+/// Routes to one node: for each node its distance along the longest route and the next edges. `None` if no route of
+/// permitted length was found.
 pub(super) type RoutesTo = Vec<Option<(usize, Vec<usize>)>>;
 
-/// Finds routes to `target`. Along each of them the distance falls, so that none closes a circle.
+/// Finds routes to `target`. The distance decreases along each, so none is cyclic.
 pub(super) fn routes_to(
     graph: &Graph,
     target: usize,
@@ -92,7 +92,7 @@ pub(super) fn routes_to(
     let mut routes: RoutesTo = vec![None; graph.node_count];
     routes[target] = Some((0, Vec::new()));
     loop {
-        // Edges from where there is no route yet to where there is one.
+        // Edges from nodes without a route to nodes with one.
         let mut open: Vec<(usize, usize, usize)> = Vec::new();
         for node in (0..graph.node_count).filter(|node| routes[*node].is_none()) {
             for (edge, next) in graph.neighbours(node) {
@@ -125,7 +125,7 @@ pub(super) fn routes_to(
     routes
 }
 
-/// Adds other paths that are no longer as members of the same group.
+/// Adds other paths that are not longer to the same group.
 fn add_members(graph: &Graph, routes: &mut RoutesTo, random: &mut Random) {
     let distances: Vec<Option<usize>> = routes
         .iter()

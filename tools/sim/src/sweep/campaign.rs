@@ -13,7 +13,7 @@ use weir_recording::table::{Cell, CellKind, Column};
 use super::{outcome, SWEEP_FORMAT};
 use crate::scenario::{run as simulate, Options};
 
-/// Runs that are tried until one can be run, before a sweep is refused.
+/// Number of runs that are tried until one is valid, before a sweep is refused.
 const LOOKED_AT: u64 = 32;
 
 /// A sweep with its scenario.
@@ -22,7 +22,7 @@ pub struct Campaign {
     text: String,
     scenario: String,
     scenario_sha256: String,
-    /// The scenario's seed without the sweep.
+    /// Seed of the scenario file.
     first_seed: u64,
 }
 
@@ -33,10 +33,10 @@ pub struct Finished {
     pub key: String,
     /// Cells after [`Campaign::identity`] in its row.
     pub outcome: Vec<Cell>,
-    /// A row for each flow, behind the run's number.
+    /// A row for each flow, without the run's number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Vec<Cell>>,
-    /// A row for each buffer, behind the run's number.
+    /// A row for each buffer, without the run's number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<Vec<Cell>>,
 }
@@ -44,18 +44,18 @@ pub struct Finished {
 /// Cells after the identity of a run in its row, and the rows of its flows and ports.
 type Rows = (Vec<Cell>, Vec<Vec<Cell>>, Vec<Vec<Cell>>);
 
-/// One of several parts of a sweep. Of as many runs in a row as there are parts each has one, which one is drawn: were it every
-/// so-manieth run, a part would have all runs with one value wherever values come back as often.
+/// One of several parts of a sweep. Of each group of as many consecutive runs as there are parts, every part has one at
+/// random: with a fixed stride, a part would have all runs with one value if values repeat with the same period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// From 0.
+    /// Index from 0.
     pub index: u64,
     /// Number of parts.
     pub count: u64,
 }
 
 impl Shard {
-    /// Its runs' numbers.
+    /// Numbers of its runs.
     pub fn runs(self, run_count: u64) -> impl Iterator<Item = u64> {
         let Self { index, count } = self;
         let rows = 0..run_count.div_ceil(count.max(1));
@@ -98,19 +98,18 @@ impl std::str::FromStr for Shard {
 }
 
 impl Campaign {
-    /// `text` is the text of the sweep's scenario file.
+    /// Reads a sweep; `text` is its scenario file.
     ///
     /// # Errors
     ///
-    /// When the scenario is wrong by itself, or every tried run is: in terms of the sweep's file
-    /// where that is to blame.
+    /// The scenario itself is wrong, or every tried run is: reported in terms of the sweep file if that is the cause.
     pub fn new(sweep: Sweep, text: String) -> Result<Self, FileError> {
         let count = sweep.run_count();
         let looked_at = count.min(LOOKED_AT);
         let mut refusal = None;
         for place in 0..looked_at {
             let run = sweep.run(place * count / looked_at);
-            // Without a seed: that comes from what is read here.
+            // Without a seed, which comes from the file read here.
             let mut set = sweep.overrides(&run, 0);
             set.pop();
             match Scenario::parse(&text, &sweep.scenario, &set) {
@@ -129,7 +128,7 @@ impl Campaign {
                 Err(error) => _ = refusal.get_or_insert_with(|| sweep.blame(error, &run)),
             }
         }
-        // A sweep has one run at least.
+        // A sweep has at least one run.
         Err(refusal.unwrap_or_else(|| FileError {
             path: sweep.path.clone(),
             problems: Vec::new(),
@@ -170,16 +169,16 @@ impl Campaign {
         self.sweep.overrides(&run, self.seed(&run))
     }
 
-    /// The run's scenario.
+    /// Returns the run's scenario.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The scenario is wrong.
     pub fn scenario(&self, index: u64) -> Result<Scenario, FileError> {
         Scenario::parse(&self.text, &self.sweep.scenario, &self.overrides(index))
     }
 
-    /// A hash of all that the run's results depend on: scenario, files that it names, what is put over it, and this program's
+    /// Hash of everything that affects the run's results: scenario, files that it names, overrides, and this program's
     /// version.
     pub fn key(&self, index: u64) -> String {
         let mut hash = Sha256::new();
@@ -196,9 +195,9 @@ impl Campaign {
         hex(&hash.finalize())
     }
 
-    /// Does the run `index`: its result, or why it has none.
+    /// Runs the run `index`; returns its result, or the reason for having none.
     pub fn run(&self, index: u64) -> Finished {
-        // A run that finds an error of ours is one row; the others are still worth having.
+        // A run that reveals an error of this program is one row; the others are still useful.
         let done = catch_unwind(AssertUnwindSafe(|| self.result(index)));
         let done = done.unwrap_or_else(|payload| {
             let message = panic_message(&*payload);
@@ -234,7 +233,7 @@ impl Campaign {
         ))
     }
 
-    /// The columns of the table of runs.
+    /// Returns the columns of the table of runs.
     pub fn run_columns(&self) -> Vec<Column> {
         let mut columns = identity_columns();
         columns.extend(self.sweep.parameters.iter().flat_map(parameter_columns));
@@ -242,7 +241,7 @@ impl Campaign {
         columns
     }
 
-    /// The run's seed.
+    /// Seed of the run.
     pub fn seed_of(&self, index: u64) -> u64 {
         self.seed(&self.sweep.run(index))
     }
@@ -274,17 +273,17 @@ impl Campaign {
         row
     }
 
-    /// The columns of the table of flows.
+    /// Returns the columns of the table of flows.
     pub fn flow_columns() -> Vec<Column> {
         numbered(outcome::flow_columns())
     }
 
-    /// The columns of the table of ports.
+    /// Returns the columns of the table of ports.
     pub fn port_columns() -> Vec<Column> {
         numbered(outcome::port_columns())
     }
 
-    /// A hash of all that a shard's tables are made of.
+    /// Hash of everything that affects a shard's tables.
     pub fn shard_key(&self, shard: Shard) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{SWEEP_FORMAT} {shard} {:?}", self.sweep.tables));
@@ -297,8 +296,7 @@ impl Campaign {
         hex(&hash.finalize())
     }
 
-    /// Returns true if the stored result of a run, perhaps for another version of the sweep's file,
-    /// has all parts of its rows.
+    /// Returns true if the stored result of a run, perhaps of another version of the sweep file, has all required rows.
     pub fn is_complete(&self, finished: &Finished) -> bool {
         let tables = self.sweep.tables;
         let is_of = |rows: &[Vec<Cell>], wanted: bool, columns: usize| match wanted {
@@ -332,7 +330,7 @@ fn identity_columns() -> Vec<Column> {
     ]
 }
 
-/// Columns of its values, and of the numbers of values with a unit.
+/// Returns columns of its values, and of numbers for values with a unit.
 fn parameter_columns(parameter: &Parameter) -> impl Iterator<Item = Column> + use<> {
     let values = Column::of(&parameter.name, kind(parameter), false);
     let numbers = parameter.unit.map(|unit| {
@@ -342,7 +340,7 @@ fn parameter_columns(parameter: &Parameter) -> impl Iterator<Item = Column> + us
     std::iter::once(values).chain(numbers)
 }
 
-/// The run's number, then `columns`.
+/// Returns the run's number, then `columns`.
 fn numbered(mut columns: Vec<Column>) -> Vec<Column> {
     columns.insert(0, Column::of("run", CellKind::Count, false));
     columns
@@ -393,7 +391,7 @@ mod tests {
 
     #[test]
     fn values_that_come_back_as_often_as_parts_are_in_all_parts() {
-        // By how many runs a value comes back, and how many parts there are.
+        // Runs after which a value repeats, and number of parts.
         for (period, count) in [(20, 20), (20, 10), (11, 10), (9, 10), (2, 10)] {
             for index in 0..count {
                 let part = Shard { index, count }.runs(2000);

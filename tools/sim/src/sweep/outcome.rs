@@ -1,5 +1,4 @@
-//! From the result of a run to rows: one of the run, and on request one for each flow and for each
-//! buffer.
+//! Converts the result of a run to rows: one for the run, and on request one for each flow and for each buffer.
 
 use weir_api::run::{BufferResult, FlowResult, RunResult};
 use weir_config::scenario::Scenario;
@@ -8,7 +7,7 @@ use weir_results::slowdown::{self, percentile};
 
 use CellKind::{Count, Flag, Number, Text};
 
-/// Columns of a run: those after an error are empty.
+/// Columns of a run; those after an error are empty.
 const RUN: &[(&str, CellKind)] = &[
     ("error", Text),
     ("duration_seconds", Number),
@@ -150,7 +149,7 @@ fn traffic(result: &RunResult) -> Vec<Cell> {
     let sum = |count: fn(&FlowResult) -> u64| Cell::count(flows.iter().map(count).sum());
     let rates = |rate: fn(&FlowResult) -> f64| flows.iter().map(rate);
     let dropped = result.drops.values().sum();
-    // Reasons are names of ours: nothing in them needs an escape.
+    // Reasons are our own names and need no escapes.
     let drops: Vec<String> = result
         .drops
         .iter()
@@ -239,7 +238,7 @@ pub(super) fn flows(scenario: &Scenario, result: &RunResult) -> Vec<Vec<Cell>> {
         .collect()
 }
 
-/// A row for each switch, port and priority that ever held a frame.
+/// Returns a row for each switch, port and priority that ever held a frame.
 pub(super) fn ports(result: &RunResult) -> Vec<Vec<Cell>> {
     let row = |buffer: &BufferResult| {
         vec![

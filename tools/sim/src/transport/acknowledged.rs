@@ -1,4 +1,4 @@
-//! Flows every frame of which is acknowledged: what limits their rate and window, and what sends lost frames again.
+//! Flows in which every frame is acknowledged: limits of rate and window, and repetition of lost frames.
 
 use weir_config::scenario::{
     DcqcnConfig, Recovery, RecoveryConfig, Transport, TransportConfig, WindowLimit,
@@ -15,33 +15,33 @@ use super::timely::Timely;
 /// Limit of a flow.
 #[derive(Clone, Debug)]
 pub enum Control {
-    /// A rate, by notifications.
+    /// A rate controlled by notifications.
     Dcqcn(Box<ReactionPoint>),
-    /// A rate, by round trip times.
+    /// A rate controlled by round-trip times.
     Timely(Box<Timely>),
-    /// A window of frames, by round trip times.
+    /// A window of frames controlled by round-trip times.
     Swift(Box<Swift>),
-    /// A window of bytes and the rate that fits it, by telemetry.
+    /// A window of bytes and a matching rate, controlled by telemetry.
     Hpcc(Box<Hpcc>),
 }
 
 /// Wait of a flow's next frame after one that has been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As long as that frame takes at this rate.
+    /// The time of that frame at this rate.
     Rate(BitRate),
     /// This long.
     Pause(Duration),
 }
 
-/// Context in which a flow is made.
+/// Context in which a flow is created.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
     /// `[dcqcn]`.
     pub dcqcn: &'a DcqcnConfig,
-    /// All others.
+    /// Settings of all others.
     pub transports: &'a TransportConfig,
-    /// Of the sending host.
+    /// Line rate of the sending host.
     pub line: BitRate,
     /// The longest round trip in the empty network.
     pub base_round_trip: Duration,
@@ -50,11 +50,11 @@ pub struct Surroundings<'a> {
 /// An acknowledgement reaches the sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Acknowledgement<'a> {
-    /// The frame that it answers.
+    /// The answered frame.
     pub number: u32,
-    /// Contents.
+    /// The receiver's reply.
     pub reply: Reply,
-    /// When that frame was sent.
+    /// Time at which that frame was sent.
     pub sent: Instant,
     /// Telemetry of the acknowledged frame, if switches add it.
     pub hops: &'a [Hop],
@@ -66,13 +66,13 @@ pub struct Sender {
     control: Control,
     resender: Resender,
     frame: Bytes,
-    /// Maximum number of bytes under way, regardless of the control.
+    /// Maximum number of bytes in flight, regardless of the control.
     limit: Option<u64>,
 }
 
 impl Sender {
-    /// A flow of `frame_count` frames of the length `frame`; `None`: it has no end. `None` where nothing of it is acknowledged,
-    /// or by a [window](super::window) alone.
+    /// Creates the sender of `frame_count` frames of length `frame`, or endless for `None`. Returns `None` if nothing is
+    /// acknowledged, or only by a [window](super::window).
     pub fn new(
         transport: Transport,
         around: &Surroundings<'_>,
@@ -107,7 +107,7 @@ impl Sender {
         })
     }
 
-    /// Returns its limit.
+    /// Limit of this flow.
     pub const fn control(&self) -> &Control {
         &self.control
     }
@@ -117,22 +117,22 @@ impl Sender {
         self.resender.has_selected() || (self.resender.has_frame() && self.fits_window())
     }
 
-    /// Returns true if the next frame was sent before.
+    /// Returns true if the next frame is a repetition.
     pub const fn repeats(&self) -> bool {
         self.resender.repeats()
     }
 
-    /// True when everything is acknowledged.
+    /// True if everything is acknowledged.
     pub fn is_done(&self) -> bool {
         self.resender.is_done()
     }
 
-    /// A frame is sent: its number. To be called when it [may](Self::may_send).
+    /// Sends a frame; returns its number. Call it only if it [may](Self::may_send).
     pub fn send(&mut self, now: Instant) -> u32 {
         self.resender.send(now)
     }
 
-    /// A frame of `length` has been sent: how long the next one waits after it.
+    /// Returns the wait of the next frame after one of `length`.
     pub fn pace(&mut self, length: Bytes) -> Pace {
         match &mut self.control {
             Control::Dcqcn(point) => {
@@ -145,14 +145,14 @@ impl Sender {
         }
     }
 
-    /// A notification of congestion has come.
+    /// Handles a notification of congestion.
     pub fn notify(&mut self, now: Instant) {
         if let Control::Dcqcn(point) = &mut self.control {
             point.notify(now);
         }
     }
 
-    /// An acknowledgement has come.
+    /// Handles an acknowledgement.
     pub fn acknowledge(&mut self, now: Instant, acknowledgement: &Acknowledgement<'_>) {
         let Acknowledgement {
             number,
@@ -189,7 +189,7 @@ impl Sender {
         of_control.into_iter().chain(of_recovery).min()
     }
 
-    /// Does what is due.
+    /// Handles the timer if it is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Control::Dcqcn(point) = &mut self.control {
             if point.next_timeout().is_some_and(|due| due <= now) {
@@ -203,7 +203,7 @@ impl Sender {
         }
     }
 
-    /// One frame may always be under way: lower rates are a matter of the pace.
+    /// One frame may always be in flight: lower rates use the pace.
     fn fits_window(&self) -> bool {
         let frames = self.resender.in_flight();
         let bytes = u64::from(frames) * self.frame.get();
@@ -217,15 +217,13 @@ impl Sender {
     }
 }
 
-/// Returns the recovery of lost frames of a flow; `None` if none of it is acknowledged, or by a
-/// [window](super::window) alone.
+/// Returns the recovery of a flow's lost frames; `None` if nothing is acknowledged, or only by a [window](super::window).
 pub fn recovery(transport: Transport, config: &RecoveryConfig) -> Option<Recovery> {
     let is_here = transport == Transport::Dcqcn || transport.needs_recovery();
     let recovery = config.of(transport);
     (is_here && recovery != Recovery::None).then_some(recovery)
 }
 
-/// Returns the bytes on a line of rate `line` in `time`.
 fn bandwidth_delay(line: BitRate, time: Duration) -> u64 {
     let bits = u128::from(line.get()) * u128::from(time.as_nanos()) / 1_000_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)

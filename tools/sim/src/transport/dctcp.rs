@@ -1,8 +1,7 @@
-//! DCTCP's estimate of how much of a window was marked (RFC 8257, section 3.3).
+//! DCTCP's estimate of the marked share of a window (RFC 8257, section 3.3).
 
 use weir_config::scenario::DctcpConfig;
 
-/// State of DCTCP's marks.
 #[derive(Clone, Debug)]
 pub(super) struct Dctcp {
     config: DctcpConfig,
@@ -13,7 +12,7 @@ pub(super) struct Dctcp {
     /// DCTCP.BytesAcked and DCTCP.BytesMarked, in frames.
     acknowledged: u32,
     marked: u32,
-    /// Frames sent before the window was last cut: only marks of later frames cut it again.
+    /// Frames sent before the last cut of the window: only marks of later frames cut it again.
     cut_before: u32,
 }
 
@@ -53,7 +52,7 @@ impl Dctcp {
         Some(1.0 - self.alpha / 2.0)
     }
 
-    /// Notes losses for which the window was cut: all frames sent before `next` are accounted for.
+    /// Records losses that have cut the window: marks of frames sent before `next` no longer count.
     pub(super) fn lost(&mut self, next: u32) {
         self.cut_before = next;
     }
@@ -75,7 +74,7 @@ mod tests {
         };
         let mut dctcp = Dctcp::new(config);
         let mut expected = 1.0;
-        // The first acknowledgement ends the window before the flow. Ten frames are under way; the last acknowledgement of a
+        // The first acknowledgement ends the window before the flow. Ten frames are in flight; the last acknowledgement of a
         // window is the first one beyond its end.
         assert_eq!(dctcp.acknowledge(false, 1, 10), None);
         expected *= 15.0 / 16.0;

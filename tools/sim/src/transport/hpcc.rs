@@ -1,7 +1,7 @@
-//! HPCC: a window that keeps the fullest line of the way at η of its capacity, by what switches write into frames (Li et al.,
-//! "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1).
+//! HPCC: a window that keeps the most loaded line of the path at η of its capacity, using telemetry from switches (Li et
+//! al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1).
 //!
-//! Instead of an identifier of the path, the lines of two acknowledgements are compared themselves.
+//! Instead of an identifier of the path, the lines themselves of two acknowledgements are compared.
 
 use weir_config::scenario::HpccConfig;
 use weir_core::{BitRate, Duration};
@@ -14,7 +14,7 @@ pub struct Hpcc {
     config: HpccConfig,
     /// T, in nanoseconds.
     base_nanos: f64,
-    /// W_init, the maximum; and the minimum.
+    /// Maximum, which is W_init, and minimum window.
     bounds: [f64; 2],
     /// W.
     window: f64,
@@ -31,7 +31,7 @@ pub struct Hpcc {
 }
 
 impl Hpcc {
-    /// A flow that has not sent anything, on a line of rate `line`, with T.
+    /// Creates a flow that has not sent anything, on a line of rate `line`, with T.
     pub fn new(config: HpccConfig, line: BitRate, base: Duration) -> Self {
         let base_nanos = base.as_nanos().max(1) as f64;
         let bytes = |rate: BitRate| rate.get() as f64 * base_nanos / 8e9;
@@ -64,13 +64,13 @@ impl Hpcc {
         self.utilization
     }
 
-    /// R = W/T, over frame bytes.
+    /// R = W/T in bytes of frames.
     pub fn rate(&self) -> BitRate {
         let bps = self.window * 8e9 / self.base_nanos;
         BitRate::new(bps as u64).unwrap_or(BitRate::from_mbit(1))
     }
 
-    /// NewAck: everything before frame `before` has arrived, `next` is sent next (snd_nxt), and `hops` is what the frame has met.
+    /// NewAck: everything before frame `before` has arrived, `next` is sent next (snd_nxt), and the frame has met `hops`.
     pub fn acknowledge(&mut self, before: u32, next: u32, hops: &[Hop]) {
         if !self.is_same_way(hops) {
             // The first one, or another path: there is nothing to compare with.
@@ -104,7 +104,7 @@ impl Hpcc {
         for (old, new) in self.hops.iter().zip(hops) {
             let span = new.at.saturating_since(old.at).as_nanos() as f64;
             if span == 0.0 {
-                // An acknowledgement that has been overtaken says nothing new.
+                // An acknowledgement that was overtaken contains nothing new.
                 continue;
             }
             let capacity = new.rate.get() as f64 / 8e9;
@@ -127,7 +127,7 @@ impl Hpcc {
         let step = self.config.additive.get() as f64;
         let is_multiplicative = self.utilization >= eta || self.stage >= self.config.max_stage;
         let window = if is_multiplicative {
-            // An idle line would make it infinite; the bound below holds.
+            // An idle line would make it infinite; the bound below applies.
             self.reference * eta / self.utilization.max(f64::MIN_POSITIVE) + step
         } else {
             self.reference + step
@@ -190,7 +190,8 @@ mod tests {
         assert_near(hpcc.window_bytes(), first);
         assert_near(hpcc.reference_bytes(), first);
         assert_near(hpcc.rate().get() as f64, first * 8e5);
-        // Until frame 110 is acknowledged, the window follows, and the reference stays. τ/T = 1/10: U = 0.9 · 1.5 + 0.1 · 0.5.
+        // Until frame 110 is acknowledged, the window changes but the reference does not. τ/T = 1/10: U = 0.9 · 1.5 + 0.1 ·
+        // 0.5.
         hpcc.acknowledge(3, 120, &[hop(7, 11, 131_250, 0)]);
         assert_near(hpcc.utilization(), 1.4);
         assert_near(hpcc.window_bytes(), first * 0.95 / 1.4 + 80.0);
@@ -244,7 +245,7 @@ mod tests {
         hpcc.acknowledge(2, 3, &[hop(2, 1, 1_000_000_000, 0)]);
         assert_near(hpcc.utilization(), 1.0);
         assert_near(hpcc.window_bytes(), 125_000.0);
-        // So is one with more hops, and one without any.
+        // The same for one with more hops, and one without any.
         hpcc.acknowledge(3, 4, &[hop(2, 2, 1_000_000_000, 0), hop(3, 2, 0, 0)]);
         hpcc.acknowledge(4, 5, &[]);
         assert_near(hpcc.window_bytes(), 125_000.0);

@@ -1,8 +1,7 @@
-//! Transports: state machines without clock or queue. The network passes them the frames sent, the
-//! answers and the time; they return when the next frame may leave.
+//! Transports: state machines without clock or queue. Their inputs are frames sent, answers and the time; their output is
+//! when the next frame may leave.
 //!
-//! Frames are counted, not bytes: windows, acknowledgements and numbers are those of a flow's
-//! frames.
+//! They count frames, not bytes: windows, acknowledgements and numbers refer to a flow's frames.
 
 pub mod acknowledged;
 pub mod dcqcn;
@@ -23,5 +22,5 @@ mod window_tests;
 pub use reassembly::Reassembly;
 pub use weir_config::scenario::WINDOW_FRAMES_MAX;
 
-/// The length of a notification or an acknowledgement: the shortest frame of Ethernet, without its FCS.
+/// Length of a notification or an acknowledgement: the minimum Ethernet frame without FCS.
 pub const ANSWER_LENGTH_BYTES: u64 = 60;

@@ -1,10 +1,10 @@
-//! The receiver of a window-based flow: it acknowledges what it has without a gap.
+//! The receiver of a window-based flow: it acknowledges everything before the first gap.
 
 use std::collections::VecDeque;
 
 use super::WINDOW_FRAMES_MAX;
 
-/// Received part of one flow.
+/// Received frames of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     /// Every frame before this one has arrived.
@@ -13,17 +13,17 @@ pub struct Reassembly {
     held: VecDeque<bool>,
 }
 
-/// Answer of a receiver to one frame.
+/// A receiver's answer to one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// The number of the first frame that is missing.
+    /// Number of the first missing frame.
     pub acknowledgement: u32,
-    /// False for a frame that had arrived before, and for one that no sender may have sent.
+    /// False for a repetition, and for a frame that no sender may have sent.
     pub is_new: bool,
 }
 
 impl Reassembly {
-    /// Frame `number` has arrived. O(frames that it completes).
+    /// Frame `number` has arrived. O(frames acknowledged).
     pub fn arrive(&mut self, number: u32) -> Receipt {
         let is_new = self.note(number);
         while self.held.front() == Some(&true) {
@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn acknowledges_what_a_set_of_numbers_says(numbers in prop::collection::vec(0u32..60, 0..200)) {
+        fn acknowledgements_match_a_set_of_numbers(numbers in prop::collection::vec(0u32..60, 0..200)) {
             let mut reassembly = Reassembly::default();
             let mut model = BTreeSet::new();
             for number in numbers {

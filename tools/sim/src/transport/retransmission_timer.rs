@@ -1,4 +1,4 @@
-//! When an acknowledgement is overdue (RFC 6298).
+//! Retransmission timer (RFC 6298).
 
 use weir_core::{Duration, Instant};
 
@@ -34,7 +34,7 @@ impl RetransmissionTimer {
         });
     }
 
-    /// RTO: the least timeout before anything is measured.
+    /// RTO; the minimum before the first measurement.
     pub(super) fn timeout(&self) -> Duration {
         let measured = self.smoothed.map_or(0, |(mean, deviation)| {
             mean.saturating_add(deviation.saturating_mul(4))
@@ -54,7 +54,7 @@ impl RetransmissionTimer {
         }
     }
 
-    /// Notes that new frames were acknowledged; the timer goes on while others are not.
+    /// New frames were acknowledged; the timer continues while others are outstanding.
     pub(super) fn acknowledged(&mut self, now: Instant, is_outstanding: bool) {
         self.doublings = 0;
         self.expires_at = is_outstanding.then(|| now + self.timeout());

@@ -1,7 +1,7 @@
-//! Swift: a window that keeps the round trip time near a target (Kumar et al., "Swift: Delay is Simple and Effective for
+//! Swift: a window that keeps the round-trip time near a target (Kumar et al., "Swift: Delay is Simple and Effective for
 //! Congestion Control in the Datacenter", SIGCOMM 2020, algorithm 1 and section 3.5).
 //!
-//! Hosts of the simulator answer at once: there is no delay at an endpoint, and hence only the fabric's window.
+//! Simulated hosts answer at once: there is no endpoint delay, and hence only the fabric's window.
 
 use weir_config::scenario::SwiftConfig;
 use weir_core::{Duration, Instant};
@@ -23,7 +23,7 @@ pub struct Swift {
 }
 
 impl Swift {
-    /// A flow that has not sent anything.
+    /// Creates a flow that has not sent anything.
     pub fn new(config: SwiftConfig) -> Self {
         let range = config.flow_scale.as_nanos() as f64;
         let inverse = |window: f64| 1.0 / window.sqrt();
@@ -47,12 +47,12 @@ impl Swift {
         self.window
     }
 
-    /// Frames that may be under way: one at least, which is [paced](Self::pause).
+    /// Maximum number of frames in flight: at least one, which is [paced](Self::pause).
     pub fn frames(&self) -> u32 {
         (self.window as u32).max(1)
     }
 
-    /// pacing_delay: how long a flow with a window below one frame waits after each frame.
+    /// pacing_delay: wait after each frame if the window is below one frame.
     pub fn pause(&self) -> Option<Duration> {
         let nanos = self.round_trip.as_nanos() as f64 / self.window;
         (self.window < 1.0).then(|| Duration::from_nanos(nanos as u64))
@@ -89,7 +89,7 @@ impl Swift {
         }
     }
 
-    /// Frames were found to be lost by acknowledgements of others.
+    /// Acknowledgements of later frames revealed a loss.
     pub fn lost(&mut self, now: Instant) {
         self.timeouts = 0;
         self.decrease(now, 1.0);
@@ -106,7 +106,7 @@ impl Swift {
         }
     }
 
-    /// Takes `share` off the window, but no more than max_mdf and only once in a round trip.
+    /// Reduces the window by `share`, but at most by max_mdf and once in a round trip.
     fn decrease(&mut self, now: Instant, share: f64) {
         let may_decrease = self
             .decreased
@@ -203,7 +203,7 @@ mod tests {
         // 1 − 0.8 · 20/40, when 40 µs have passed.
         swift.acknowledge(at(140), micros(40), 0, 1);
         assert_near(swift.window(), 168.0 * 0.6);
-        // No more than a half: 0.8 · (1 − 20.4/200) is more.
+        // At most a half: 0.8 · (1 − 20.4/200) is more.
         swift.acknowledge(at(400), micros(200), 0, 1);
         assert_near(swift.window(), 168.0 * 0.3);
     }

@@ -2,24 +2,24 @@
 
 use weir_core::{BitRate, Instant};
 
-/// Switches that a frame notes at most; what is behind them goes unnoted.
+/// Maximum number of switches recorded in a frame; later ones are ignored.
 pub const HOPS_MAX: usize = 64;
 
-/// Bytes that the telemetry of HPCC takes in an acknowledgement: its header for five hops. In the frames of a flow it is a
-/// part of their length.
+/// Size in bytes of HPCC's telemetry in an acknowledgement: its header for five hops. In a flow's frames it is part of their
+/// length.
 pub const TELEMETRY_LENGTH_BYTES: u64 = 42;
 
-/// Values that one switch writes when the frame begins to leave.
+/// Values written by one switch when the frame begins to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// By which line it leaves.
+    /// Line by which the frame leaves.
     pub line: u32,
-    /// ts: when.
+    /// ts: time of departure.
     pub at: Instant,
-    /// txBytes: what the line has carried before, with preamble, gap and FCS.
+    /// txBytes: bytes carried by the line before, with preamble, gap and FCS.
     pub sent_bytes: u64,
-    /// qlen: what still waits for that line.
+    /// qlen: bytes still waiting for that line.
     pub queue_bytes: u64,
-    /// B.
+    /// B: rate of the line.
     pub rate: BitRate,
 }

@@ -1,7 +1,7 @@
 //! TIMELY: a rate that follows the gradient of the round trip time (Mittal et al., "TIMELY: RTT-based Congestion Control for
 //! the Datacenter", SIGCOMM 2015, algorithm 1).
 //!
-//! Frames are paced one by one, not segment by segment; of each segment the last frame's round trip counts.
+//! Frames are paced one by one, not by segment; the round trip of a segment is that of its last frame.
 
 use weir_config::scenario::TimelyConfig;
 use weir_core::{BitRate, Bytes, Duration};
@@ -26,7 +26,7 @@ pub struct Timely {
 }
 
 impl Timely {
-    /// A flow that has not sent anything, on a line of rate `line`.
+    /// Creates a flow that has not sent anything, on a line of rate `line`.
     pub fn new(config: TimelyConfig, line: BitRate) -> Self {
         let line_bps = line.get() as f64;
         let initial = config
@@ -43,7 +43,7 @@ impl Timely {
         }
     }
 
-    /// Returns the flow's rate, over frame bytes.
+    /// Rate of the flow in bytes of frames.
     pub fn rate(&self) -> BitRate {
         BitRate::new(self.rate_bps as u64).unwrap_or(BitRate::from_mbit(1))
     }
@@ -53,7 +53,7 @@ impl Timely {
         self.rate_bps
     }
 
-    /// `length` more is acknowledged, by a frame whose round trip took so long.
+    /// `length` more is acknowledged, by a frame with this round trip.
     pub fn acknowledge(&mut self, round_trip: Duration, length: Bytes) {
         self.bytes += length.get();
         if self.bytes >= self.config.segment.get().max(1) {
@@ -62,7 +62,6 @@ impl Timely {
         }
     }
 
-    /// Algorithm 1: completes a segment.
     fn complete(&mut self, round_trip: Duration) {
         let config = &self.config;
         let new = round_trip.as_nanos() as f64;
@@ -158,7 +157,7 @@ mod tests {
             expected += if completion >= 5 { 50.0 } else { 10.0 };
             assert_near(segment(&mut timely, 200 - completion), expected);
         }
-        // One that grows ends it.
+        // A growing round trip ends it.
         assert!(segment(&mut timely, 400) < expected);
         let before = timely.rate_bps() / 1e6;
         // rtt_diff = 0.125 · positive + 0.875 · (100 − 400): falling again.

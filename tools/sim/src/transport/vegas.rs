@@ -1,22 +1,22 @@
-//! TCP Vegas: the window follows the frames that wait in queues (Brakmo and Peterson, JSAC 1995; the calculus paper's
-//! Algorithm 3, which has the same thresholds and leaves slow start with W · baseRTT/minRTT).
+//! TCP Vegas: the window depends on the number of frames waiting in queues (Brakmo and Peterson, JSAC 1995; the calculus
+//! paper's Algorithm 3, which has the same thresholds and leaves slow start with W · baseRTT/minRTT).
 
 use weir_config::scenario::WindowConfig;
 use weir_core::Duration;
 
-/// The least window in congestion avoidance: fewer frames show no difference.
+/// Minimum window in congestion avoidance: with fewer frames there is no measurable difference.
 const WINDOW_MIN: f64 = 2.0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     /// baseRTT.
     base: Option<Duration>,
-    /// minRTT: the shortest one since the window was last updated.
+    /// minRTT: shortest round trip since the last update of the window.
     shortest: Option<Duration>,
     /// The window is updated when this frame is acknowledged.
     next_look: u32,
     in_slow_start: bool,
-    /// In slow start the window grows in every other round trip, so that it can be compared with the one before.
+    /// In slow start the window grows only in every other round trip, so that it can be compared with the previous one.
     grows: bool,
 }
 
@@ -137,7 +137,8 @@ mod tests {
         let mut vegas = Vegas::new();
         vegas.lost(false);
         vegas.measure(Duration::from_micros(100));
-        // 20 · (1 − 100/100) = 0 extra frames: one more. 20 · (1 − 100/110) = 1.8: as it is. 20 · (1 − 100/125) = 4: one less.
+        // 20 · (1 − 100/100) = 0 extra frames: one more. 20 · (1 − 100/110) = 1.8: unchanged. 20 · (1 − 100/125) = 4: one
+        // less.
         for (micros, after) in [(100, 21.0), (110, 20.0), (125, 19.0)] {
             let look = vegas.next_look + 1;
             vegas.shortest = None;

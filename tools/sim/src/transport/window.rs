@@ -1,9 +1,8 @@
 //! Senders with a window: Tahoe, Reno, Vegas and DCTCP.
 //!
-//! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno
-//! recovers from several losses in one window as in RFC 6582 (NewReno). Each acknowledgement
-//! contains the sending time of its frame, as with RFC 7323's timestamps, so that every one of them
-//! measures a round trip.
+//! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno recovers from several
+//! losses in one window as in RFC 6582 (NewReno). Each acknowledgement contains the sending time of its frame, as with RFC
+//! 7323's timestamps, so each of them measures a round trip.
 
 use weir_config::scenario::{DctcpConfig, WindowConfig};
 use weir_core::Instant;
@@ -13,23 +12,23 @@ use super::retransmission_timer::RetransmissionTimer;
 use super::vegas::Vegas;
 use super::WINDOW_FRAMES_MAX;
 
-/// The least threshold after a loss (RFC 5681, equation 4).
+/// Minimum threshold after a loss (RFC 5681, equation 4).
 const THRESHOLD_MIN: f64 = 2.0;
 
-/// Reaction of a window to losses or delays.
+/// Algorithms of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// A loss sets it to one frame, and everything from the lost frame on is sent again.
+    /// A loss sets the window to one frame, and everything from the lost frame on is repeated.
     Tahoe,
-    /// Duplicate acknowledgements halve it; a timeout sets it to one frame.
+    /// Duplicate acknowledgements halve the window; a timeout sets it to one frame.
     Reno,
-    /// A growing round trip time shrinks it. Losses are treated as by Reno.
+    /// A growing round-trip time shrinks the window. Losses are handled like in Reno.
     Vegas,
-    /// Marks shrink it by as much as there are of them (RFC 8257). Else it is Reno.
+    /// Marks shrink the window in proportion to their number (RFC 8257). Otherwise like Reno.
     Dctcp,
 }
 
-/// The sender's side of one flow. Frames have numbers from zero on; a frame keeps its number when it is sent again.
+/// The sender's side of one flow. Frames are numbered from zero; a repetition has the same number.
 #[derive(Clone, Debug)]
 pub struct WindowSender {
     algorithm: Algorithm,
@@ -43,14 +42,14 @@ pub struct WindowSender {
     acknowledged: u32,
     /// Next frame to send, except for repetitions.
     next: u32,
-    /// No frame from here on was ever sent.
+    /// First frame never sent.
     unsent: u32,
     duplicates: u32,
-    /// Frames sent before the last loss showed: another loss counts only behind them.
+    /// First frame after those sent before the last loss was detected: only losses from it on count as new.
     lost_before: u32,
     /// In fast recovery, until every frame before `lost_before` is acknowledged.
     is_recovering: bool,
-    /// A frame to send again at once.
+    /// A frame to repeat at once.
     repeat: Option<u32>,
     timer: RetransmissionTimer,
     vegas: Vegas,
@@ -58,7 +57,7 @@ pub struct WindowSender {
 }
 
 impl WindowSender {
-    /// A flow of `frame_count` frames; `None`: it has no end.
+    /// Creates a flow of `frame_count` frames; `None` for an endless one.
     pub fn new(algorithm: Algorithm, config: WindowConfig, frame_count: Option<u32>) -> Self {
         Self {
             algorithm,
@@ -79,7 +78,7 @@ impl WindowSender {
         }
     }
 
-    /// Returns the flow with other parameters of DCTCP.
+    /// Sets other parameters of DCTCP.
     #[must_use]
     pub fn with_dctcp(mut self, config: DctcpConfig) -> Self {
         self.dctcp = Dctcp::new(config);
@@ -91,7 +90,7 @@ impl WindowSender {
         self.window
     }
 
-    /// α of DCTCP: how much of a window is marked, on a weighted mean.
+    /// α of DCTCP: marked share of a window, as a moving average.
     pub const fn dctcp_alpha(&self) -> f64 {
         self.dctcp.alpha()
     }
@@ -101,17 +100,17 @@ impl WindowSender {
         self.repeat.is_some() || self.fits_window()
     }
 
-    /// Returns true if the next frame was sent before.
+    /// Returns true if the next frame is a repetition.
     pub fn repeats(&self) -> bool {
         self.repeat.is_some() || self.next < self.unsent
     }
 
-    /// True when everything is acknowledged.
+    /// True if everything is acknowledged.
     pub fn is_done(&self) -> bool {
         self.frame_count == Some(self.acknowledged)
     }
 
-    /// A frame is sent: its number. To be called when it [may](Self::may_send).
+    /// Sends a frame; returns its number. Call it only if it [may](Self::may_send).
     pub fn send(&mut self, now: Instant) -> u32 {
         self.timer.start_unless_running(now);
         self.repeat.take().unwrap_or_else(|| {
@@ -122,8 +121,8 @@ impl WindowSender {
         })
     }
 
-    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`, and
-    /// reports whether that was marked (ECE of a receiver that acknowledges every frame).
+    /// The receiver has everything before `number`; the answered frame was sent at `sent`, and `is_marked` if it was marked
+    /// (ECE of a receiver that acknowledges every frame).
     pub fn acknowledge(&mut self, now: Instant, number: u32, sent: Instant, is_marked: bool) {
         let round_trip = now.saturating_since(sent);
         self.timer.measure(round_trip);
@@ -143,7 +142,7 @@ impl WindowSender {
         self.timer.expires_at()
     }
 
-    /// Restarts with one frame, if the timer has expired.
+    /// Restarts with one frame if the timer has expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timer.expires_at().is_none_or(|at| at > now) {
             return;
@@ -153,7 +152,7 @@ impl WindowSender {
         self.go_back();
     }
 
-    /// RFC 8257, section 3.3. A window that recovers from losses has been cut already.
+    /// RFC 8257, section 3.3. A window in recovery has been cut already.
     fn see_mark(&mut self, is_marked: bool, number: u32) {
         let left = self.dctcp.acknowledge(is_marked, number, self.next);
         if let Some(left) = left.filter(|_| !self.is_recovering) {

@@ -1,4 +1,4 @@
-//! Windows by hand, and a property: with any losses everything arrives.
+//! Windows by hand, and a property: despite any losses everything arrives.
 
 use proptest::prelude::*;
 use weir_config::scenario::WindowConfig;
@@ -39,7 +39,7 @@ fn slow_start_doubles_and_congestion_avoidance_adds_one_for_each_round_trip() {
             sender.acknowledge(at(round * 100 + 100), acknowledged, at(round * 100), false);
         }
     }
-    // Eight acknowledgements of a window of 8 add 1/8 + 1/8.125 + …, a little less than one.
+    // Eight acknowledgements of a window of 8 add 1/8 + 1/8.125 + …, slightly less than one.
     assert_eq!(windows, [1, 2, 4, 8, 8, 9]);
 }
 
@@ -66,12 +66,12 @@ fn tahoe_goes_back_to_the_lost_frame_with_a_window_of_one() {
     assert_eq!(burst(&mut sender, 102), [0; 0]);
     sender.acknowledge(at(103), 1, at(0), false);
     assert_eq!(burst(&mut sender, 103), [1]);
-    // The others of the window are also answered: nothing is lost again.
+    // The other frames of the window are also answered: nothing more is lost.
     for micros in 104..108 {
         sender.acknowledge(at(micros), 1, at(0), false);
         assert_eq!(burst(&mut sender, micros), [0; 0]);
     }
-    // w_th = 8/2. The receiver has held what came behind the gap.
+    // w_th = 8/2. The receiver has kept what arrived after the gap.
     sender.acknowledge(at(203), 9, at(103), false);
     assert_eq!(sender.window(), 2.0);
     assert_eq!(burst(&mut sender, 203), [9, 10]);
@@ -98,7 +98,7 @@ fn reno_repeats_the_lost_frame_and_halves_its_window() {
     assert_eq!(burst(&mut sender, 104), [0; 0]);
     sender.acknowledge(at(105), 1, at(0), false);
     assert_eq!(burst(&mut sender, 105), [9]);
-    // Frame 4 is lost as well: it is repeated at once, without another halving.
+    // Frame 4 is also lost: it is repeated at once, without halving again.
     sender.acknowledge(at(203), 4, at(103), false);
     assert_eq!(sender.window(), 9.0 - 3.0 + 1.0);
     assert_eq!(burst(&mut sender, 203), [4, 10]);
@@ -153,7 +153,7 @@ fn transfer(algorithm: Algorithm, frame_count: u32, losses: &[bool]) -> Result<(
     let mut losses = losses.iter().copied().chain(std::iter::repeat(false));
     let mut now = 0;
     let mut arrived = 0;
-    // Every step is a round trip or a timeout; the bound is far from what either takes.
+    // Every step is a round trip or a timeout; the bound is far above the need.
     for _ in 0..20 * frame_count as usize + 2000 {
         if sender.is_done() {
             break;

@@ -1,4 +1,4 @@
-//! Traces of chakra: flows wait for what the trace's ranks wait for, and what cannot be imported is refused at its node.
+//! Traces of chakra: flows wait for the same as the trace's ranks, and errors name the node that cannot be imported.
 
 mod replay;
 mod wire;
@@ -43,8 +43,7 @@ fn import(traces: &[TraceFile], all_reduce: AllReduce) -> Result<String, ChakraE
     })
 }
 
-/// Builds traces of one rank that computes `work` and then sends one message; returns when that
-/// begins, in nanoseconds.
+/// Builds traces of one rank that computes `work` and then sends one message; returns when that begins, in nanoseconds.
 fn start_after(work: Node, operations_per_second: Option<u64>) -> Result<u64, ChakraError> {
     let send = Node {
         id: 2,
@@ -300,7 +299,7 @@ fn any_ranks() -> impl Strategy<Value = Vec<Vec<Node>>> {
         for (number, (kind, size, noise)) in kinds.into_iter().enumerate() {
             let id = 10 * (number as u64 + 1);
             for (rank, nodes) in ranks.iter_mut().enumerate() {
-                // A rank computes before, or not, and waits for one node or two.
+                // A rank may compute before, and waits for one node or two.
                 let compute = u64::from(noise[rank] % 5);
                 let earlier: Vec<u64> = nodes.iter().rev().map(|node| node.id).collect();
                 let pick = |index: usize| earlier.get(index % earlier.len().max(1)).copied();
@@ -381,7 +380,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_node() {
+fn errors_are_reported_with_file_and_node() {
     let broken = |change: &dyn Fn(&mut Vec<Vec<Node>>)| {
         let mut ranks: Vec<Vec<Node>> = (0..4).map(step_nodes).collect();
         change(&mut ranks);

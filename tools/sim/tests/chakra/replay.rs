@@ -1,4 +1,4 @@
-//! The slow model: each rank's nodes, one after the other.
+//! The slow model: replays each rank's nodes, one after another.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use crate::chakra::wire::{
     Node, Value, ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COMP, RECV, REDUCE_SCATTER, SEND,
 };
 
-/// When each flow begins if a message takes a microsecond and a nanosecond for each byte, by its name: each rank's nodes are replayed
-/// until nothing becomes later any more.
+/// Returns the start of each flow by name if a message takes a microsecond plus a nanosecond for each byte: replays each
+/// rank's nodes until no time changes any more.
 pub fn replay(ranks: &[Vec<Node>], all_reduce: AllReduce) -> BTreeMap<String, u64> {
     let count = ranks.len();
     let attribute = |node: &Node, name: &str| {
@@ -53,7 +53,7 @@ pub fn replay(ranks: &[Vec<Node>], all_reduce: AllReduce) -> BTreeMap<String, u6
                     _ => {
                         let begins: Vec<u64> = (0..count)
                             .map(|other| {
-                                // Collectives have the same number everywhere here.
+                                // Collectives have the same number in all ranks here.
                                 let of_rank = ranks[other].iter().find(|other| other.id == node.id);
                                 begin(&ends, other, of_rank.unwrap())
                             })
@@ -78,7 +78,7 @@ pub fn took(payload: u64) -> u64 {
     1000 + payload + payload.div_ceil(1000) * 48
 }
 
-/// When the messages of a collective are sent, and when each rank has all of it.
+/// Returns when the messages of a collective are sent, and when each rank has received all.
 pub fn together(
     kind: u64,
     size: u64,

@@ -1,4 +1,4 @@
-//! Traces as bytes, written by `et_def.proto` and by hand.
+//! Encodes traces by hand according to `et_def.proto`.
 
 use weir_sim::import::TraceFile;
 
@@ -11,7 +11,7 @@ pub const ALL_GATHER: u64 = 2;
 pub const ALL_TO_ALL: u64 = 6;
 pub const REDUCE_SCATTER: u64 = 7;
 
-/// A node before it is written: kind, waits, microseconds, and attributes.
+/// A node to be encoded: kind, waits, microseconds, and attributes.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
     pub id: u64,
@@ -41,13 +41,13 @@ pub fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A field of the wire type 0.
+/// Writes a field of wire type 0.
 pub fn number(out: &mut Vec<u8>, tag: u64, value: u64) {
     varint(out, tag << 3);
     varint(out, value);
 }
 
-/// A field of the wire type 2.
+/// Writes a field of wire type 2.
 pub fn bytes(out: &mut Vec<u8>, tag: u64, value: &[u8]) {
     varint(out, tag << 3 | 2);
     varint(out, value.len() as u64);
@@ -63,7 +63,7 @@ pub fn packed(out: &mut Vec<u8>, tag: u64, values: &[u64]) {
 }
 
 impl Node {
-    /// By `et_def.proto`, by hand; zeros are left out, as proto3 has it.
+    /// Encodes it according to `et_def.proto`; zeros are left out, as in proto3.
     pub fn encoded(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut above_zero = |tag, value| {

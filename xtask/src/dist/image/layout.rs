@@ -20,21 +20,20 @@ use crate::dist::{sha256, VERSION};
 
 const LAYOUT_VERSION: &str = "1.0.0";
 const SCHEMA_VERSION: u32 = 2;
-/// Key with the image's name for containerd and Docker; the specification has a key for its last
-/// part alone.
+/// Annotation with the image's name for containerd and Docker; the specification's key has its last part only.
 const ANNOTATION_NAME: &str = "io.containerd.image.name";
 const ENTRYPOINT: [&str; 2] = ["/usr/sbin/weir-switchd", "--container"];
 const COMMAND: [&str; 1] = ["--keeper"];
-/// Metrics, and the live page.
+/// Ports of the metrics and the live page.
 const PORTS: [&str; 2] = ["9464/tcp", "9465/tcp"];
-/// A second in Docker's unit.
+/// One second in Docker's unit.
 const SECOND: u64 = 1_000_000_000;
 
-/// The archive of an image for `architecture` with one layer: the bytes that it is packed into, and those that it has unpacked.
+/// Builds the archive of an image for `architecture` with one layer, given unpacked and packed.
 ///
 /// # Errors
 ///
-/// When `time` is beyond what a date can say.
+/// When `time` is out of range for a date.
 pub fn archive(architecture: &Arch, layer: &[u8], packed: Vec<u8>, time: u64) -> Result<Vec<u8>> {
     let created = OffsetDateTime::from_unix_timestamp(i64::try_from(time)?)?.format(&Rfc3339)?;
     let mut blobs = Blobs::default();
@@ -93,8 +92,7 @@ impl Blobs {
     }
 }
 
-/// Returns the start configuration of a container, in the specification's keys and in one more of
-/// Docker's.
+/// Returns the start configuration of a container, with the specification's keys and one of Docker's.
 fn configuration(architecture: &Arch, created: &str, layer: String) -> Result<Value> {
     let config = ConfigBuilder::default()
         .entrypoint(ENTRYPOINT.map(str::to_owned).to_vec())
@@ -122,7 +120,7 @@ fn configuration(architecture: &Arch, created: &str, layer: String) -> Result<Va
         .history([history].to_vec())
         .build()?;
     let mut value = serde_json::to_value(configuration)?;
-    // OCI knows no health; Docker and Podman read their own key here, and others pass over it.
+    // OCI has no health check; Docker and Podman read this key, and other runtimes ignore it.
     value["config"]["Healthcheck"] = json!({
         "Test": ["CMD", "/usr/bin/switchctl", "status", "--probe", "live"],
         "Interval": 10 * SECOND,
@@ -133,7 +131,7 @@ fn configuration(architecture: &Arch, created: &str, layer: String) -> Result<Va
     Ok(value)
 }
 
-/// Labels and annotations, by the names of the specification.
+/// Returns labels and annotations, with the specification's names.
 fn about(created: &str) -> HashMap<String, String> {
     let all = [
         (ANNOTATION_TITLE, "weir"),
@@ -149,7 +147,7 @@ fn about(created: &str) -> HashMap<String, String> {
         .into()
 }
 
-/// Serialises with sorted keys, so that the same content is the same bytes.
+/// Serialises with sorted keys, so that equal content has equal bytes.
 fn json_bytes(content: &impl Serialize) -> Result<Vec<u8>> {
     let sorted: Value = serde_json::to_value(content).context("writing JSON")?;
     Ok(serde_json::to_vec(&sorted)?)
@@ -199,7 +197,7 @@ mod tests {
         assert_eq!(configuration.rootfs().diff_ids(), &[wanted]);
         let config = configuration.config().as_ref().unwrap();
         assert_eq!(config.entrypoint().as_ref().unwrap(), &ENTRYPOINT);
-        // A switch that is degraded is not to be replaced by another one.
+        // A degraded switch must not be replaced.
         let whole: Value = serde_json::from_slice(blob(manifest.config())).unwrap();
         let test = &whole["config"]["Healthcheck"]["Test"];
         assert_eq!(

@@ -1,5 +1,4 @@
-//! `cargo xtask image`: the switch as an image of a container, as the OCI image specification has it, made of nothing but the
-//! programs.
+//! `cargo xtask image`: the switch as an OCI container image that contains only the programs.
 
 mod layout;
 mod root;
@@ -18,7 +17,7 @@ use crate::{build, root as user, setup};
 
 const TESTS_VARIABLE: &str = "WEIR_IMAGE";
 
-/// For `--help`.
+/// Text of `--help` after the options.
 pub const HELP: &str = "\
 Writes target/dist/weir-VERSION-PROCESSOR-linux.oci.tar, which `podman load`, `docker
 load` and `skopeo copy oci-archive:FILE` read, and prints its path. Nothing runs
@@ -33,16 +32,15 @@ Examples:
   cargo xtask image --check
   cargo xtask image --programs target/debug --out /tmp/image";
 
-/// The command line.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(flatten)]
     setup: crate::SetupArguments,
-    /// Take the programs of this directory instead of static ones, and put the libraries in that they are linked with: for
+    /// Take the programs of this directory instead of static ones, and include the libraries that they are linked with: for
     /// tests.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "check")]
     programs: Option<PathBuf>,
-    /// Whose processor it is for, x86_64 or aarch64 [default: this machine's].
+    /// Target processor, x86_64 or aarch64 [default: this machine's].
     #[arg(long, value_name = "PLATFORM", conflicts_with_all = ["check", "programs"])]
     platform: Option<Platform>,
     /// Output directory [default: target/dist in the repository].
@@ -53,11 +51,7 @@ pub struct Arguments {
     check: bool,
 }
 
-/// Does what the command line says.
-///
-/// # Errors
-///
-/// When something does not compile, or the image does not do what it should.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let out = arguments.out.clone().unwrap_or_else(directory);
     let time = source_time()?;
@@ -84,11 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Makes the image of `programs` for `platform` in `directory`, with files of `time`; returns where it is.
-///
-/// # Errors
-///
-/// When a program is missing.
+/// Writes the image of `programs` for `platform` into `directory`, with files dated `time`; returns its path.
 pub fn write(platform: Platform, programs: &Path, directory: &Path, time: u64) -> Result<PathBuf> {
     write_with(platform, programs, directory, time, Compression::best())
 }

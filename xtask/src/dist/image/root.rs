@@ -1,4 +1,4 @@
-//! The file system that a container of the image starts with.
+//! The root file system of the image.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("usr/bin/", "weir-plan"),
     ("usr/bin/", "weir-page"),
 ];
-/// Files that the C library reads: there is one user, and a group that may use the API.
+/// Files for the C library: one user, and a group that may use the API.
 const FILES: [(&str, &str); 3] = [
     ("etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"),
     ("etc/group", "root:x:0:\nweir:x:999:\n"),
@@ -25,8 +25,7 @@ const FILES: [(&str, &str); 3] = [
         "passwd: files\ngroup: files\nhosts: files dns\n",
     ),
 ];
-/// Mount points of any runtime, places for a configuration and for its rollbacks, and the run
-/// directory.
+/// Mount points of any runtime, directories for a configuration and its rollbacks, and the run directory.
 const DIRECTORIES: [(&str, u32); 8] = [
     ("dev", 0o755),
     ("etc/weir", 0o755),
@@ -39,11 +38,7 @@ const DIRECTORIES: [(&str, u32); 8] = [
 ];
 const LICENSES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
-/// All of it, with the programs of a directory, and the libraries of those that are not static.
-///
-/// # Errors
-///
-/// When one of them is missing.
+/// Builds the file system with the programs of a directory, and the libraries of those that are not static.
 pub fn tree(programs: &Path) -> Result<Tree> {
     let mut tree = Tree::default();
     for (path, mode) in DIRECTORIES {
@@ -69,7 +64,7 @@ pub fn tree(programs: &Path) -> Result<Tree> {
 
 /// Returns the libraries of a program, and its dynamic linker; nothing for a static one.
 fn libraries(program: &Path) -> Result<Vec<String>> {
-    // It fails for static programs, too.
+    // ldd also fails for static programs.
     let said = Command::new("ldd")
         .arg(program)
         .output()
@@ -77,8 +72,7 @@ fn libraries(program: &Path) -> Result<Vec<String>> {
     Ok(paths(&String::from_utf8_lossy(&said.stdout)))
 }
 
-/// Returns the paths in lines of ldd(1): `libz.so.1 => /lib/libz.so.1 (0x…)`,
-/// `/lib64/ld-linux-x86-64.so.2 (0x…)`.
+/// Returns the paths in lines of ldd(1): `libz.so.1 => /lib/libz.so.1 (0x…)`, `/lib64/ld-linux-x86-64.so.2 (0x…)`.
 fn paths(said: &str) -> Vec<String> {
     let words = said.lines().filter_map(|line| {
         let (path, _) = line.split_once(" (0x")?;

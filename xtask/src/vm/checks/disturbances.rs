@@ -11,11 +11,7 @@ use crate::vm::wire::run::flood;
 
 const COUNT: u32 = 200;
 
-/// Each disturbance, and that all is well behind it.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Causes each disturbance, and checks that the switch recovers from it.
 pub fn check(bench: &mut Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     bench.check("a cable pulled out and put back", |bench| {
         while_down(
@@ -71,8 +67,7 @@ fn overrun(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     bench.forwards().context("afterwards")
 }
 
-/// Frames for a port that is down wait, or are lost and shown; afterwards all frames go through
-/// again.
+/// Frames for a port that is down wait, or are lost and shown; afterwards all frames are forwarded again.
 fn while_down(
     bench: &Bench<'_>,
     switch: &Switch<'_>,
@@ -81,7 +76,7 @@ fn while_down(
 ) -> Result<()> {
     let before = (switch.losses_shown()?, switch.frames_sent(1)?);
     down()?;
-    // The daemon hears of it from the kernel.
+    // The kernel notifies the daemon.
     std::thread::sleep(Duration::from_secs(1));
     let sizes = Sizes::Random(SHORTEST..=LONGEST);
     let series = bench.series(COUNT, sizes, Tags::None, Fill::Random);
@@ -94,8 +89,7 @@ fn while_down(
     })?;
     ensure!(is_down, "the switch does not see that the link is down");
     judged.is_true()?;
-    // Frames that the device took before its link was down are lost on the cable: the switch has
-    // sent them.
+    // Frames that the device took before its link was down are lost on the cable: the switch has sent them.
     let sent = switch.frames_sent(1)? - before.1;
     let shown = switch.losses_shown()? - before.0;
     ensure!(
@@ -105,7 +99,7 @@ fn while_down(
     bench.forwards().context("afterwards")
 }
 
-/// The kernel may refuse the change; frames go through either way.
+/// The kernel may refuse the change; frames are forwarded in either case.
 fn reconfigured(bench: &Bench<'_>, switch: &Switch<'_>, command: &str) -> Result<()> {
     let said = bench.guest.sh(command)?;
     std::thread::sleep(Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Findings of `switchctl doctor` about wrong settings of NICs, and the effect of its remedies.
+//! Findings of `switchctl doctor` about wrong NIC settings, and the effect of its remedies.
 
 use std::fs;
 
@@ -13,10 +13,10 @@ use crate::vm::switch::{Settings, PORTS};
 const FILE: &str = "/share/s1.toml";
 
 struct Wrong {
-    /// Applied to a NIC with correct settings.
+    /// Command that makes a correct setting wrong.
     command: &'static str,
     change: fn(&mut Settings),
-    /// The check that finds it.
+    /// The check that detects it.
     check: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl Wrong {
     }
 }
 
-/// Returns those that this NIC can have.
+/// Returns the wrong settings that this NIC can have.
 fn wrong(nic: Nic) -> Vec<Wrong> {
     let mut wrong = vec![
         Wrong::command("ip link set eth0 down", "link"),
@@ -72,11 +72,7 @@ fn wrong(nic: Nic) -> Vec<Wrong> {
     wrong
 }
 
-/// All of them, one after the other.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Tests all wrong settings, one after the other.
 pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     for wrong in wrong(bench.nic) {
         let name = format!(
@@ -107,7 +103,7 @@ fn mended(bench: &Bench<'_>, wrong: &Wrong) -> Result<()> {
         mend(guest, &problem["remedy"]).with_context(|| problem.to_string())?;
     }
     let left = problems(guest, wrong.check)?;
-    // A driver without RSS says no.
+    // A driver without RSS refuses.
     guest.must(&format!(
         "{}ethtool -X eth0 default 2> /dev/null || true",
         settings.preparation()

@@ -1,5 +1,4 @@
-//! Findings A to H of issue 19: what an operator meets who leaves the settings as they are. Finding I is checked where the
-//! daemon takes over.
+//! Findings A to H of issue 19: the effects of default settings. Finding I is checked where the daemon takes over.
 
 use std::time::Duration;
 
@@ -15,18 +14,14 @@ use crate::vm::wire::frame::{Fill, Sizes, Tags, LONGEST, SHORTEST};
 const COUNT: u32 = 500;
 const MANY_QUEUES: &str = "B: a device of several queues loses nothing, or is refused";
 
-/// All of them that concern this NIC.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Checks all findings that concern this NIC.
 pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     let nic = bench.nic;
     if nic.strips_tags() {
         bench.check("E: tags are not lost with rxvlan on", tags)?;
     }
     let shipped = Settings {
-        // As E demands.
+        // As E requires.
         keep_tags: nic.strips_tags(),
         ..Settings::shipped(nic)
     };
@@ -68,8 +63,8 @@ pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// As shipped, the daemon refuses a device that takes tags out of frames, and names the command; if
-/// permitted, it changes the setting itself, and restores it.
+/// By default the daemon refuses a device that strips tags from frames, and names the command; if permitted, it changes the
+/// setting itself, and restores it.
 fn tags(bench: &Bench<'_>) -> Result<()> {
     const REMEDY: &str = "ethtool -K eth0 rxvlan off";
     let shipped = Settings::shipped(bench.nic);
@@ -128,7 +123,7 @@ fn forged(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the carrier goes and comes at most once.
+/// Checks that the carrier changes at most once.
 fn resets(bench: &Bench<'_>) -> Result<()> {
     const ONCE: u64 = 2;
     let changes = || carrier_changes(bench.guest, "eth0");
@@ -200,7 +195,7 @@ fn mixed(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Reproduces the book's page on real NICs: one queue of several, and one socket.
+/// Reproduces the book's page on real NICs: one of several queues, and one socket.
 fn many_queues(bench: &Bench<'_>, tap: &Tap) -> Result<()> {
     const FLOWS: usize = 32;
     const PATIENCE: Duration = Duration::from_secs(3);
@@ -243,7 +238,7 @@ fn many_queues(bench: &Bench<'_>, tap: &Tap) -> Result<()> {
     Ok(())
 }
 
-/// Returns settings under which the XDP program has to drop, for drivers that have any.
+/// Returns settings that make the XDP program drop frames, if the driver has any.
 fn losing(nic: Nic) -> Option<Settings> {
     let proven = Settings::proven(nic);
     match nic {

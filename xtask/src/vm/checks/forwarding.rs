@@ -1,4 +1,4 @@
-//! Frames go through whole, in order and with their tags, whatever is done to the devices meanwhile.
+//! Frames are forwarded intact, in order and with their tags, also while the devices are disturbed.
 
 use anyhow::{bail, ensure, Result};
 
@@ -10,15 +10,11 @@ use crate::vm::wire::run::{flood, Pace};
 
 /// Frames of random sizes, contents, tags and priorities.
 const RANDOM_FRAMES: u32 = 100_000;
-/// Frames sent without regard to pauses and windows.
+/// Number of frames sent without regard to pauses and windows.
 const FLOOD_FRAMES: u32 = 20_000;
 const SIZES: u32 = (LONGEST - SHORTEST + 1) as u32;
 
-/// With the settings that are known to work.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Checks forwarding with settings known to work.
 pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     let settings = Settings::proven(bench.nic);
     bench.with_switch("start", settings, |bench, switch| {
@@ -102,8 +98,8 @@ fn random(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Sends one frame of each size and each phase of the control frames in it, so that a cut at any
-/// place makes a control frame.
+/// Sends one frame of each size and each phase of the control frames in it, so that a cut at any position yields a control
+/// frame.
 fn hostile(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let before = switch.control_frames_received()?;
     let sizes = Sizes::InTurn(SHORTEST..=LONGEST);
@@ -129,7 +125,7 @@ fn overload(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let judged = flood(&bench.ends, &series, || Ok(()))?;
     judged.is_true()?;
     let shown = switch.losses_shown()? - before;
-    // QEMU's igb drops what comes while a queue has no buffers and counts it nowhere. A device without such losses takes all.
+    // QEMU's igb silently drops frames while a queue has no buffers. A device without such losses takes all.
     let lost_by_device = u64::from(judged.sent).saturating_sub(taken()? - taken_before);
     ensure!(
         shown + lost_by_device == u64::from(judged.lost()),

@@ -1,4 +1,4 @@
-//! Checks on each NIC.
+//! Checks on each NIC. They fail only when the run is interrupted; failed checks become [outcomes](Outcome).
 
 mod disturbances;
 mod doctor;
@@ -25,19 +25,17 @@ use super::wire::end::End;
 use super::wire::frame::{Fill, Series, Sizes, Tags};
 use super::wire::run::{run, Judged, Pace};
 
-/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All is as it should be.
     Passed,
-    /// It is not: why.
+    /// Failed, for this reason.
     Failed(String),
-    /// Nobody knows: what was missing.
+    /// Not done, because this was missing.
     DidNotTakePlace(String),
 }
 
 impl Verdict {
-    /// Of a check that took place.
+    /// Returns the verdict on a completed check.
     pub fn of(result: Result<()>) -> Self {
         match result {
             Ok(()) => Self::Passed,
@@ -45,7 +43,7 @@ impl Verdict {
         }
     }
 
-    /// For the summary.
+    /// Returns the word for the summary.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Passed => "ok",
@@ -54,7 +52,7 @@ impl Verdict {
         }
     }
 
-    /// Why it is not passed.
+    /// Returns the reason if it did not pass.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
@@ -63,23 +61,20 @@ impl Verdict {
     }
 }
 
-/// One check.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The NIC's name, or what else was checked.
+    /// Name of the NIC, or of another object.
     pub nic: Cow<'static, str>,
     /// Name of the check; a finding of issue 19 begins with its letter.
     pub name: String,
-    /// Measured value of a check that passed, if it has one.
+    /// Measured value of a passed check, if any.
     pub figure: Option<String>,
-    /// Result.
     pub verdict: Verdict,
-    /// Duration.
     pub took: Duration,
 }
 
 impl Outcome {
-    /// Returns the name, with the figure if there is one.
+    /// Returns the name, with the measured value if any.
     pub fn label(&self) -> Cow<'_, str> {
         match &self.figure {
             Some(figure) => format!("{}: {figure}", self.name).into(),
@@ -87,7 +82,7 @@ impl Outcome {
         }
     }
 
-    /// Prints it, as checks end.
+    /// Prints the outcome.
     pub fn print(&self) {
         let (word, nic, name) = (self.verdict.word(), &self.nic, self.label());
         println!(
@@ -100,7 +95,7 @@ impl Outcome {
     }
 }
 
-/// Name of the check that judges the kernel's log after all others of its guest.
+/// Name of the check of the kernel's log, after all others of its guest.
 pub const NO_WARNING: &str = "no warning of the kernel";
 
 /// Names of the checks to run.
@@ -131,8 +126,8 @@ impl Wanted {
     }
 }
 
-/// Boots a guest with `test` and runs its checks. With `repeat`, those that failed run once more in another guest: a machine that stalls for
-/// a third of a second lets pauses run out in a guest, but a fault fails twice.
+/// Boots a guest with `test` and runs its checks. With `repeat`, failed checks run once more in another guest: if the
+/// machine stalls for a third of a second, pauses expire in a guest, but a real fault fails twice.
 ///
 /// # Errors
 ///
@@ -156,26 +151,24 @@ pub fn repeating(
     Ok(outcomes)
 }
 
-/// All that the checks of one NIC share.
+/// State shared by all checks of one NIC.
 #[derive(Debug)]
 pub struct Bench<'a> {
-    /// The NIC.
     pub nic: Nic,
-    /// The guest with two of them, `eth0` and `eth1`.
+    /// The guest with two of these NICs, `eth0` and `eth1`.
     pub guest: &'a Guest,
-    /// The hosts at them.
+    /// The hosts connected to them.
     pub ends: Vec<End>,
-    /// The host at `eth3` of virtio, which has several queues.
+    /// The host connected to `eth3` of virtio, which has several queues.
     pub tap: Option<&'a Tap>,
     series: Cell<u32>,
     wanted: &'a Wanted,
-    /// All checks of the running switch are wanted.
+    /// True if all checks of the running switch are selected.
     whole_group: bool,
     outcomes: Vec<Outcome>,
 }
 
 impl<'a> Bench<'a> {
-    /// Nothing is checked yet.
     pub fn new(
         nic: Nic,
         guest: &'a Guest,
@@ -199,11 +192,7 @@ impl<'a> Bench<'a> {
         self.whole_group || self.wanted.has(name)
     }
 
-    /// Checks one thing and notes the outcome, if it is wanted.
-    ///
-    /// # Errors
-    ///
-    /// Only when the run is interrupted.
+    /// Runs a check, if selected, and records the outcome.
     pub fn check(&mut self, name: &str, check: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
         if !self.wants(name) {
             return Ok(());
@@ -215,7 +204,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Notes that a wanted check could not be done.
+    /// Records that a selected check could not be done.
     pub fn not_done(&mut self, name: &str, why: &str) {
         if !self.wants(name) {
             return;
@@ -239,12 +228,8 @@ impl<'a> Bench<'a> {
         self.outcomes.push(outcome);
     }
 
-    /// Starts the daemon with `settings` and has `checks` use it. A start that fails, frames that do not add up at the end,
-    /// and a daemon that does not end are failed checks.
-    ///
-    /// # Errors
-    ///
-    /// Only when the run is interrupted.
+    /// Starts the daemon with `settings` and runs `checks`. A start that fails, frames that do not add up at the end, and a
+    /// daemon that does not end are failed checks.
     pub fn with_switch(
         &mut self,
         name: &str,
@@ -266,10 +251,10 @@ impl<'a> Bench<'a> {
             self.note(name, Verdict::Passed, began.elapsed());
         }
         let accounted = format!("{name}: every frame accounted for");
-        // The sum is that of the frames of all checks, none of which ran if the start failed.
+        // The sum is over the frames of all checks, none of which ran if the start failed.
         self.whole_group = self.wanted.is_named(name) || self.wanted.is_named(&accounted);
         checks(self, &switch)?;
-        // It always takes place: it stops the switch.
+        // Never skipped, since it stops the switch.
         self.whole_group = true;
         let judged = self.check(&accounted, |_| {
             let audit = switch.audit();
@@ -280,7 +265,7 @@ impl<'a> Bench<'a> {
         judged
     }
 
-    /// A series with a number of its own, from the first host to the second.
+    /// Returns a series with a unique number, from the first host to the second.
     pub fn series(&self, count: u32, sizes: Sizes, tags: Tags, fill: Fill) -> Series {
         let id = self.series.get() + 1;
         self.series.set(id);
@@ -295,20 +280,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Sends a series through the switch and judges what arrives.
-    ///
-    /// # Errors
-    ///
-    /// When the NIC takes no frames.
+    /// Sends a series through the switch and judges the received frames.
     pub fn send(&self, series: &Series) -> Result<Judged> {
         run(&self.ends, series, Pace::USUAL)
     }
 
-    /// `Ok` if frames of all kinds go through, in both directions.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong.
+    /// Checks that frames of all kinds are forwarded in both directions.
     pub fn forwards(&self) -> Result<()> {
         const COUNT: u32 = 500;
         for ports in [[0, 1], [1, 0]] {
@@ -323,22 +300,18 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A part of what is checked on one NIC.
+/// Part of the checks of one NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// Frames, pauses, overload, and what is done to a device meanwhile.
+    /// Frames, pauses, overload, and disturbances of a device.
     Forwarding,
-    /// The daemon is restarted, killed, and runs with other settings.
+    /// Restarting and killing the daemon, and other settings.
     Restarts,
-    /// What an operator meets who leaves the settings as they are.
+    /// Default settings.
     Shipped,
 }
 
-/// Checks everything on one NIC, or only a part.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Runs all checks on one NIC, or only a part.
 pub fn all(mut bench: Bench<'_>, only: Option<Part>) -> Result<Vec<Outcome>> {
     let is_wanted = |part| only.is_none_or(|only| only == part);
     if is_wanted(Part::Forwarding) {
@@ -372,7 +345,7 @@ mod tests {
         }
     }
 
-    /// Runs `tries` of the same checks one after the other; returns the names that ran in each, and the words of the result.
+    /// Runs the same checks for each of `tries`; returns the names that ran in each, and the words of the result.
     fn tried(repeat: bool, tries: &[&[(&str, bool)]]) -> (Vec<Vec<String>>, Vec<String>) {
         let mut ran = Vec::new();
         let outcomes = repeating(repeat, |wanted| {

@@ -1,4 +1,4 @@
-//! Priority flow control, both ways.
+//! Priority flow control in both directions.
 
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,7 @@ const REACTION: Duration = Duration::from_millis(500);
 /// Time for expected frames to arrive, in a guest that shares its CPUs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Pauses obeyed and pauses sent.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Checks pauses obeyed and pauses sent.
 pub fn check(bench: &mut Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     bench.check("a pause is obeyed, and only by its priority", |bench| {
         obeyed(bench, switch)
@@ -34,8 +30,7 @@ pub fn check(bench: &mut Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     )
 }
 
-/// Keeps the switch paused at the second host for `least`, and until `is_done`, which is called
-/// between two pauses.
+/// Keeps the switch paused at the second host for at least `least`, and until `is_done`, which is called between two pauses.
 fn paused_until(
     bench: &Bench<'_>,
     least: Duration,
@@ -60,7 +55,7 @@ fn pause(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     loop {
         paused_until(bench, REACTION, || true)?;
         if switch.control_frames_received()? > before {
-            // The pause may have run out while it was asked.
+            // The pause may have expired while the condition was checked.
             return paused_until(bench, REACTION, || true);
         }
         ensure!(
@@ -134,7 +129,7 @@ fn sent(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
         };
         judge.take(&frame);
     }
-    // Pauses are counted as they come: the last one is behind the last frame.
+    // Pauses are counted in order: the last one follows the last frame.
     let is_resumed = || bench.ends[0].pauses().xon[PRIORITY] > while_full.xon[PRIORITY];
     wait_for(PATIENCE, || Ok(is_resumed().then_some(())))?;
     let after = bench.ends[0].pauses();

@@ -1,4 +1,4 @@
-//! The daemon ends, is killed, is restarted, and runs with other settings.
+//! Ending, killing and restarting the daemon, and other settings.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::vm::switch::{Settings, Switch, LOSSLESS};
 use crate::vm::wire::frame::{Fill, Sizes, Tags, LONGEST, SHORTEST};
 use crate::vm::wire::run::{run, Judged, Pace};
 
-/// The longest frame with a payload of 9000 bytes, without FCS.
+/// Longest frame with a payload of 9000 bytes, without FCS.
 const JUMBO: usize = 9014;
 /// Pace that fits the buffers.
 const JUMBO_PACE: Pace = Pace {
     window: 16,
     ..Pace::USUAL
 };
-/// Longer than any restart: the frames on their way arrive once it is over.
+/// Longer than any restart: frames in flight arrive once it is over.
 const RESTART_PACE: Pace = Pace {
     patience: Duration::from_secs(20),
     ..Pace::USUAL
@@ -24,11 +24,7 @@ const RESTART_PACE: Pace = Pace {
 
 const REMOVALS: u32 = 3;
 
-/// All of it.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Runs all checks.
 pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     let keeper = Settings {
         keeper: true,
@@ -58,7 +54,7 @@ pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     jumbo(bench)
 }
 
-/// Frames of the lossless class are under way, sent like a host that obeys pauses.
+/// Restarts while a host that obeys pauses sends frames of the lossless class.
 fn restarted(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     const COUNT: u32 = 4_000;
     let sizes = Sizes::Random(SHORTEST..=LONGEST);
@@ -94,8 +90,7 @@ fn taken_over(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A port releases its device and attaches it again, while the switch runs and the other port is
-/// unchanged.
+/// A port releases its device and attaches it again, while the switch runs and the other port is unaffected.
 fn removed_and_added(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let removed = bench.guest.sh("switchctl --name s1 port remove eth0")?;
     ensure!(removed.status == 0, "{}", removed.text.trim());
@@ -113,7 +108,7 @@ fn jumbo(bench: &mut Bench<'_>) -> Result<()> {
     let settings = Settings {
         mtu: 9000,
         zero_copy: "auto",
-        // igb has no native XDP for them.
+        // igb has no native XDP for these frames.
         xdp_mode: "auto",
         ..Settings::proven(bench.nic)
     };
@@ -165,8 +160,8 @@ fn bring_up(bench: &Bench<'_>, lro: &str) -> Result<()> {
     bench.guest.must(&commands).map(drop)
 }
 
-/// The daemon refuses settings that would lose frames and names the remedy; if started with them
-/// anyway, it shows each lost frame.
+/// The daemon refuses settings that would lose frames and names the remedy; if started with them nevertheless, it shows each
+/// lost frame.
 fn without_lro(bench: &Bench<'_>, settings: &Settings) -> Result<()> {
     const REMEDY: &str = "ethtool -K eth0 lro on";
     const COUNT: u32 = 100;
@@ -200,7 +195,7 @@ fn reset(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     jumbo_frames(bench, COUNT)?.is_perfect()
 }
 
-/// Long frames do get lost, and every one of them is shown.
+/// Long frames are lost, and every lost frame is shown.
 fn all_losses_shown(bench: &Bench<'_>, switch: &Switch<'_>, count: u32) -> Result<()> {
     let before = switch.losses_shown()?;
     let judged = jumbo_frames(bench, count)?;

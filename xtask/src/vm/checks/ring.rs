@@ -1,6 +1,6 @@
-//! The ring of four switches over emulated NICs: `weir-lab` in a guest, whose links are pairs of NICs. Those of the hosts as
-//! well: the kernel refuses copy mode to a socket that shares packet memory with one in zero-copy, so veth would have all
-//! ports copied.
+//! The ring of four switches over emulated NICs: `weir-lab` in a guest, whose links are pairs of NICs. Hosts' links as well,
+//! since the kernel refuses copy mode to a socket that shares packet memory with a zero-copy one, so that a veth would put
+//! all ports into copy mode.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use crate::vm::guest::Guest;
 use crate::vm::interrupt;
 use crate::vm::nic::{device, Cable, Nic};
 
-/// The number of the first NIC, which ip-with-nics.sh also has.
+/// Number of the first NIC, also in ip-with-nics.sh.
 const FIRST: usize = 16;
-/// Links: four between switches, five of hosts.
+/// Number of links: four between switches, five to hosts.
 const LINKS: usize = 9;
-/// Those between switches, which come first.
+/// Number of links between switches, which come first.
 const BETWEEN_SWITCHES: usize = 4;
 const PORTS: usize = 2 * 4 + 5;
-/// A run of 15 s, and the start and end of four daemons and five endpoints on two emulated CPUs.
+/// Time for a run of 15 s, and for starting and ending four daemons and five endpoints on two emulated CPUs.
 const LIMIT: Duration = Duration::from_secs(420);
-/// Rate of an emulated machine over three hops, with times that it keeps despite occasional stalls,
-/// and with as little packet memory as that needs: mapping it for four daemons takes long.
+/// Rate of an emulated machine over three hops, with times that tolerate occasional stalls, and with the minimum of packet
+/// memory, since mapping it for four daemons takes long.
 const SLOWER: [&str; 7] = [
     "duration=15s",
     "link-defaults.rate=2Mbit",
@@ -32,7 +32,7 @@ const SLOWER: [&str; 7] = [
     "expect.breaker.first-release-within=5s",
 ];
 
-/// The rings, and their changes of scenarios/ring4.toml. The file states each one's expectations.
+/// The rings, with their changes to scenarios/ring4.toml. The file states the expectations of each.
 const RUNS: [(&str, &[&str]); 3] = [
     ("the ring of four locks under plain PFC", &[]),
     (
@@ -41,7 +41,7 @@ const RUNS: [(&str, &[&str]); 3] = [
     ),
     (
         "the ring of four never locks under Levels",
-        // Purpose of the headroom: a machine that stalls for this long obeys no Feedback meanwhile.
+        // The headroom covers stalls: a machine that stalls for this long does not obey Feedback.
         &[
             "class.lossless.mode=level",
             "link-defaults.round-trip=500ms",
@@ -49,8 +49,8 @@ const RUNS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// The emulator's arguments: pairs of NICs. Those of hosts are virtio: igb takes 4 KiB of I/O ports behind a bridge of its own,
-/// of which a PC has room for 15.
+/// Returns the emulator's arguments for pairs of NICs. Hosts use virtio: igb takes 4 KiB of I/O ports behind a separate
+/// bridge, of which a PC has room for 15.
 pub fn devices(nic: Nic) -> Vec<String> {
     (0..2 * LINKS)
         .flat_map(|number| {
@@ -64,11 +64,7 @@ pub fn devices(nic: Nic) -> Vec<String> {
         .collect()
 }
 
-/// All three.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Runs all three rings.
 pub fn check(nic: Nic, guest: &Guest, wanted: &Wanted) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
     for (name, changes) in RUNS.into_iter().filter(|(name, _)| wanted.has(name)) {

@@ -1,4 +1,4 @@
-//! `switchctl doctor --loop` at one NIC, with a reflector at the other: the test is the cable between them.
+//! `switchctl doctor --loop` at one NIC, with a reflector at the other; the test is the cable between them.
 
 use std::time::Duration;
 
@@ -9,14 +9,10 @@ use super::Bench;
 use crate::vm::switch::Settings;
 use crate::vm::wire::end::Patch;
 
-/// More than 5,000 frames in an emulated machine, and the search for the neighbour.
+/// Time for more than 5,000 frames in an emulated machine, and for finding the neighbour.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// A NIC that is as it should be, and where drivers take tags away, each end of the cable with that.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Tests a correct NIC and, if drivers strip tags, each end of the cable with that fault.
 pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     bench.check(
         "doctor --loop: all sizes, tags and PFC frames come back from the other NIC",
@@ -56,8 +52,7 @@ fn strips(bench: &Bench<'_>, device: &str, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the problems found after the change `before`. The switch's file makes the daemon keep
-/// offloads.
+/// Returns the problems found after the change `before`. The switch's file makes the daemon keep offloads.
 fn tried(bench: &Bench<'_>, before: &str) -> Result<Vec<Value>> {
     let guest = bench.guest;
     let mut settings = Settings::proven(bench.nic);

@@ -1,34 +1,34 @@
-//! Every kind with the expectation for each mode.
+//! All kinds of devices, with the expectation for each mode.
 
-/// A kind of device, by its name in `devices.sh`.
+/// A kind of device, with its name in `devices.sh`.
 #[derive(Debug)]
 pub struct Kind {
-    /// In the table.
+    /// Name in the table.
     pub name: &'static str,
     /// The switch's device.
     pub device: &'static str,
     native: Expected,
     generic: Expected,
-    /// `None` for native mode if the kernel has it, and else generic mode.
+    /// Expectation for `auto`; `None` for native mode if the kernel has it, and otherwise generic mode.
     auto: Option<Expected>,
-    /// A part of the message where a lossless class is refused.
+    /// Part of the message that refuses a lossless class.
     pub not_lossless: &'static str,
-    /// Pauses reach the neighbour.
+    /// True if pauses reach the neighbour.
     pub pauses_there: bool,
-    /// Pauses come from the neighbour.
+    /// True if pauses from the neighbour arrive.
     pub pauses_here: bool,
-    /// Frames with the tag of a VLAN pass, and those of full length.
+    /// True if tagged frames, and frames of full length, pass.
     pub whole: bool,
 }
 
-/// The expectation for a cell.
+/// Expectation for a cell.
 #[derive(Clone, Copy, Debug)]
 pub enum Expected {
-    /// The start is refused, and the message has this.
+    /// The start is refused with a message that contains this.
     Refused(&'static str),
-    /// All frames go both ways.
+    /// All frames pass in both directions.
     Works {
-        /// A lossless class may be there.
+        /// True if a lossless class is permitted.
         lossless: bool,
     },
 }
@@ -71,7 +71,6 @@ const fn refused(name: &'static str, part: &'static str) -> Kind {
 const BOND_NATIVE: Expected = Expected::Refused("every received frame is lost");
 const TUNNEL: &str = "the path of the tunnel can drop frames";
 
-/// All of them.
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "veth",
@@ -94,7 +93,8 @@ pub const KINDS: &[Kind] = &[
         ..lossy("macvlan-passthru", "the kernel discards pauses")
     },
     Kind {
-        // With the tag that the neighbour's VLAN device adds and removes as well. One without a VLAN device does neither.
+        // Only with the tag that the neighbour's VLAN device adds and removes. A neighbour without a VLAN device does
+        // neither.
         whole: false,
         ..lossy("vlan", "pauses have no VLAN")
     },
@@ -125,7 +125,7 @@ pub const KINDS: &[Kind] = &[
 ];
 
 impl Kind {
-    /// The expectation in a mode; `None` where another mode has shown the same.
+    /// Returns the expectation in a mode; `None` if another mode has shown the same.
     pub fn expected(&self, mode: &str) -> Option<Expected> {
         match mode {
             "native" => Some(self.native),

@@ -1,4 +1,5 @@
-//! Kinds of devices as ports: each in native and in generic mode, both ways, with pauses; or refused with its reason.
+//! Kinds of devices as ports: each in native and in generic mode, in both directions, with pauses; or refused with its
+//! reason.
 
 mod cells;
 mod report;
@@ -15,7 +16,7 @@ use super::guest::Guest;
 use super::hosts::NETWORK;
 use super::interrupt;
 
-/// Modules of the kernel that the kinds need, beside those of guests with hosts.
+/// Kernel modules for these kinds, besides those of guests with hosts.
 pub const MODULES: [&str; 16] = [
     "bonding",
     "bridge",
@@ -35,21 +36,17 @@ pub const MODULES: [&str; 16] = [
     "wireguard",
 ];
 const STEPS: &str = include_str!("devices.sh");
-/// Place in the summary instead of a NIC.
+/// Name in the summary in place of a NIC.
 const PLACE: &str = "devices";
-/// The longest time for one cell, on a busy machine.
+/// Time limit of one cell, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// All kinds, for the command line.
+/// Returns the names of all kinds, for the command line.
 pub fn names() -> [&'static str; KINDS.len()] {
     std::array::from_fn(|number| KINDS[number].name)
 }
 
-/// Checks these kinds, or all if there are none. Returns the book's table as well.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Checks these kinds, or all if empty. Also returns the book's table.
 pub fn check(guest: &Guest, kinds: &[String]) -> Result<(Vec<Outcome>, String)> {
     let mut outcomes = Vec::new();
     let mut rows = Vec::new();
@@ -113,7 +110,7 @@ impl Bench<'_> {
         Ok(said.text)
     }
 
-    /// The start fails with the status of an invalid configuration, and the reason.
+    /// The start fails with the exit status for an invalid configuration, and the reason.
     fn refused(&self, classes: &str, part: &str) -> Result<()> {
         let (name, mode) = (self.kind.name, self.mode);
         let device = self.kind.device;
@@ -144,8 +141,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Frames of all sizes and pauses go both ways, and hosts lose no frame through a switch that
-    /// it does not count.
+    /// Frames of all sizes and pauses pass in both directions, and the switch counts every frame that hosts lose through it.
     fn works(&self, lossless: bool) -> Result<Row> {
         if !lossless {
             self.refused("lossless", self.kind.not_lossless)?;
@@ -157,7 +153,7 @@ impl Bench<'_> {
         Ok(row)
     }
 
-    /// `switchctl doctor --loop`, with the neighbour that reflects.
+    /// Runs `switchctl doctor --loop` with a neighbour that reflects frames.
     fn trial(&self) -> Result<Value> {
         let (name, mode) = (self.kind.name, self.mode);
         self.steps(&format!(
@@ -176,8 +172,7 @@ impl Bench<'_> {
         Ok(report["trial"].clone())
     }
 
-    /// Sends datagrams of hosts, to and from the neighbour, through a switch with the device and a
-    /// veth.
+    /// Sends hosts' datagrams to and from the neighbour, through a switch with the device and a veth.
     fn sums(&self, classes: &str) -> Result<[Sum; 2]> {
         let (name, mode) = (self.kind.name, self.mode);
         self.steps(&format!(
@@ -204,7 +199,7 @@ impl Bench<'_> {
         let (ports, status) = (read("ports")?, read("status")?);
         let counted = report::lost(&ports);
         let by_hosts = read("hosts")?.as_u64().context("no count of hosts")?;
-        // A busy machine stops the guest now and then.
+        // A busy machine sometimes stalls the guest.
         let reasons = status["health"]["reasons"].as_array();
         let mut reasons = reasons.into_iter().flatten();
         let healthy = reasons.all(|reason| reason["kind"] == "dataplane_stalled");
@@ -224,15 +219,14 @@ impl Bench<'_> {
     }
 }
 
-/// Datagrams one way.
+/// Datagrams in one direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     sent: u64,
     arrived: u64,
-    /// Lost by all counters of the switch, both ways.
+    /// Losses by all counters of the switch, in both directions.
     counted: u64,
-    /// Received by the hosts, and dropped because the application did not read them in time, both
-    /// ways.
+    /// Datagrams received by the hosts but dropped because the application was late, in both directions.
     by_hosts: u64,
     healthy: bool,
 }

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::cells::Kind;
 use super::Sum;
 
-/// One line.
 #[derive(Clone, Debug)]
 pub struct Row {
     kind: &'static str,
@@ -36,7 +35,6 @@ struct Tried {
 }
 
 impl Row {
-    /// A refused start.
     pub fn refused(kind: &'static str, mode: &'static str, why: &'static str) -> Self {
         Self {
             kind,
@@ -45,7 +43,7 @@ impl Row {
         }
     }
 
-    /// A cell that is not as it should be.
+    /// Creates the row of a failed cell.
     pub fn failed(kind: &'static str, mode: &'static str) -> Self {
         Self {
             kind,
@@ -54,7 +52,7 @@ impl Row {
         }
     }
 
-    /// The figures of the trial, and the datagrams of hosts.
+    /// Creates a row with the figures of the trial, and the hosts' datagrams.
     pub fn of(kind: &'static str, mode: &'static str, trial: &Value, sums: [Sum; 2]) -> Self {
         let count = |value: &Value| value.as_u64().unwrap_or(0);
         let all = |key: &str| {
@@ -77,7 +75,7 @@ impl Row {
         }
     }
 
-    /// `Ok` if every frame arrived or was counted, and pauses went as the kind has them.
+    /// Checks that every frame arrived or was counted, and that pauses behaved as specified for the kind.
     pub fn check(&self, kind: &Kind) -> Result<()> {
         let Cells::Tried(tried) = &self.cells else {
             return Ok(());
@@ -114,7 +112,7 @@ impl Row {
     }
 }
 
-/// Frames lost at all ports, by all counters that `switchctl ports` shows.
+/// Returns the frames lost at all ports, by all counters in `switchctl ports`.
 pub fn lost(ports: &Value) -> u64 {
     let sum = |value: &Value| -> u64 {
         let fields = value.as_object().into_iter().flatten();
@@ -130,7 +128,7 @@ pub fn lost(ports: &Value) -> u64 {
     ports.as_array().into_iter().flatten().map(of_port).sum()
 }
 
-/// In Markdown, as the book has it.
+/// Formats the table in Markdown, as in the book.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::from(
         "| kind | `xdp-mode` | attached | frames there | and back | PFC there | PFC here | datagrams to it | from it | counted lost | not read by hosts |\n|---|---|---|---|---|---|---|---|---|---|---|\n",

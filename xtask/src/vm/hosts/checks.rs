@@ -5,14 +5,13 @@ use serde_json::Value;
 
 use super::{line, Hosts};
 
-/// The rate of the cable between two hosts: the longest pause is 335 ms, so that an emulated
-/// machine refreshes in time.
+/// Rate of the cable between two hosts: the longest pause is then 335 ms, so that an emulated machine refreshes in time.
 const CABLE_RATE: &str = "100Mbit";
 
-/// Maximum duration in seconds of a load that its check should stop: for a check that fails before.
+/// Maximum duration in seconds of a load that its check normally stops, in case the check fails before.
 const LOAD_LIMIT_S: u32 = 380;
 
-/// Pauses of several lengths for priority 3, whose frames are numbered, while priority 0 has a load of its own.
+/// Pauses priority 3, whose frames are numbered, for several lengths, while priority 0 has a separate load.
 pub fn pauses(hosts: &Hosts<'_>) -> Result<String> {
     let rounds = hosts.length.pick(2, 12);
     let result = hosts.steps(
@@ -62,7 +61,7 @@ pub fn pauses(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// Measures how soon XOFF and XON work, with TCP as the load: with large frames, and without.
+/// Measures the reaction time to XOFF and XON with TCP as the load, with and without large frames.
 pub fn measured_with_tcp(hosts: &Hosts<'_>) -> Result<String> {
     let pauses = hosts.length.pick(50, 500);
     let mut text = String::new();
@@ -103,7 +102,7 @@ pub fn measured_with_tcp(hosts: &Hosts<'_>) -> Result<String> {
         );
         let measured = said["pauses"].as_u64().context("no pauses")?;
         ensure!(measured > 0, "{text}");
-        // Most pauses are obeyed before another frame leaves: on veth the frame that pauses is read at once.
+        // Most pauses are obeyed before another frame is sent: on veth the pause frame is processed at once.
         let median = said["bytes"]["median"].as_f64().context("no bytes")?;
         ensure!(median <= 65_536.0, "{text}");
     }

@@ -1,4 +1,4 @@
-//! Attached, detached and killed, again and again: nothing may be left.
+//! Attaching, detaching and killing repeatedly leaves nothing behind.
 
 use anyhow::{ensure, Context, Result};
 
@@ -52,7 +52,7 @@ fn churn(hosts: &Hosts<'_>, rounds: u32) -> Result<u32> {
     Ok(killed)
 }
 
-/// Runs this many rounds after the first ones: every second is left alone.
+/// Runs this many rounds after the first ones; every second one is not disturbed.
 fn batch_of(hosts: &Hosts<'_>, done: u32, batch: u32) -> Result<u32> {
     let (first, last) = (done + 1, done + batch);
     let said = hosts.steps(

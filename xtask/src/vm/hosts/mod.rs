@@ -1,4 +1,4 @@
-//! Hosts that obey pauses: `weir-host` on the guest's kernel, which has queueing disciplines in BPF.
+//! Hosts that obey pauses: `weir-host` on the guest's kernel, which supports queueing disciplines in BPF.
 
 mod checks;
 mod churn;
@@ -21,12 +21,11 @@ use super::guest::Guest;
 use super::interrupt;
 pub use networks::SCENARIOS;
 
-/// The steps that the checks are made of.
+/// Script with the steps of the checks.
 pub const NETWORK: &str = include_str!("network.sh");
-/// Place in the summary instead of a NIC.
+/// Name in the summary in place of a NIC.
 const PLACE: &str = "host";
 
-/// Part of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Hosts at the two ends of a cable.
@@ -35,12 +34,11 @@ pub enum Part {
     Networks,
 }
 
-/// Duration of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// For CI.
     Short,
-    /// Four minutes of pauses, a thousand times attached; TCP for a minute.
+    /// Four minutes of pauses, attaching a thousand times; TCP for a minute.
     Long,
 }
 
@@ -56,18 +54,14 @@ impl Length {
 #[derive(Debug)]
 struct Hosts<'a> {
     guest: &'a Guest,
-    /// A second guest, at the other end of the first one's cable.
+    /// A second guest, connected by a cable to the first.
     peer: Option<&'a Guest>,
     length: Length,
     wanted: &'a Wanted,
     outcomes: Vec<Outcome>,
 }
 
-/// Checks everything that is wanted.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Runs all selected checks. Fails only when the run is interrupted.
 pub fn check(guest: &Guest, part: Part, length: Length, wanted: &Wanted) -> Result<Vec<Outcome>> {
     let mut hosts = Hosts {
         guest,
@@ -136,7 +130,7 @@ pub fn check(guest: &Guest, part: Part, length: Length, wanted: &Wanted) -> Resu
 }
 
 impl Hosts<'_> {
-    /// Runs one check, if it is wanted; its output is printed below its name.
+    /// Runs one check, if selected; prints its output below its name.
     fn check(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
         if !self.wanted.has(name) {
             return Ok(());
@@ -196,7 +190,7 @@ impl Hosts<'_> {
         )
     }
 
-    /// Steps that remove a network, also after a failed check. Missing objects are no error.
+    /// Runs steps that remove a network, also after a failed check. Missing objects are no error.
     fn clean_up(&self, step: &str) {
         let script = format!(". /etc/hosts.sh\n{step} > /dev/null 2>&1");
         if let Err(error) = self.guest.sh(&script) {

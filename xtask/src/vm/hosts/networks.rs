@@ -5,23 +5,23 @@ use serde_json::Value;
 
 use super::{line, Hosts};
 
-/// Files of scenarios/kernel that are run.
+/// The scenarios, files of scenarios/kernel.
 pub const SCENARIOS: [&str; 4] = [
     "incast-kernel.toml",
     "incast-leaf-spine.toml",
     "rdma-incast.toml",
     "rdma-ring4.toml",
 ];
-/// Rate that an emulated machine forwards while other work has its CPUs.
+/// Rate that an emulated machine forwards while its CPUs are busy.
 const INCAST_RATE: &str = "link-defaults.rate=20Mbit";
-/// Hosts of an incast: eight that send, and one.
+/// Number of hosts of an incast: eight senders and one receiver.
 const HOSTS: usize = 9;
 /// Packets of `--size 16384 --iters 25` with an MTU of 1024 bytes.
 const RDMA_PACKETS: u64 = 25 * 16_384 / 1024;
-/// The share of a full frame of 1,500 B, with preamble, FCS and gap, that is TCP's data, with its timestamps.
+/// TCP data as a share of a full frame of 1,500 B with preamble, FCS and gap, and with TCP timestamps.
 const TCP_SHARE: f64 = 1448.0 / 1538.0;
 
-/// Settings of an ordinary network: no class is lossless, and no host obeys pauses.
+/// Returns settings of an ordinary network: no class is lossless, and no host obeys pauses.
 fn ordinary() -> Vec<String> {
     let lossy = ["mode=lossy", "buffer=64KiB", "xoff=", "xon=", "headroom="];
     let class = lossy
@@ -37,14 +37,14 @@ struct Ran {
 }
 
 impl Ran {
-    /// Frames that the switches dropped, for any reason.
+    /// Returns the frames that the switches dropped, for any reason.
     fn dropped(&self) -> u64 {
         let drops = self.result["drops"].as_object();
         let counts = drops.into_iter().flat_map(|drops| drops.values());
         counts.filter_map(Value::as_u64).sum()
     }
 
-    /// Returns true if every host obeyed PFC by `weir-host`: the lab lists those that do not.
+    /// Returns true if every host obeyed PFC through `weir-host`; the lab lists those that do not.
     fn all_obey(&self) -> bool {
         !self.said.contains("PFC: ")
     }
@@ -59,7 +59,7 @@ impl Ran {
         self.applications().iter().filter(well).count()
     }
 
-    /// Returns a number that iperf3 reports, of all applications.
+    /// Returns a number reported by iperf3, summed over all applications.
     fn of_tcp(&self, name: &str) -> Result<f64> {
         let numbers = self.applications().iter().map(|one| one[name].as_f64());
         let sum: Option<f64> = numbers.sum();
@@ -71,7 +71,7 @@ impl Ran {
         Ok(self.of_tcp("bits_per_second")? / TCP_SHARE / 20e6)
     }
 
-    /// A counter of rdma.sh's last line, of all applications.
+    /// Returns a counter in rdma.sh's last line, summed over all applications.
     fn of_rdma(&self, name: &str) -> Result<u64> {
         self.of_rdma_without("", name)
     }
@@ -97,8 +97,7 @@ impl Ran {
     }
 }
 
-/// An RDMA device retransmits packets that have not been answered for 4.096 µs × 2^24, 69 s: later
-/// than any pause ends.
+/// Local ACK timeout exponent: an RDMA device retransmits after 4.096 µs × 2^24, 69 s, later than any pause ends.
 const PATIENT: u32 = 24;
 /// Retransmission after 0.27 s, for lossy networks.
 const IMPATIENT: u32 = 16;
@@ -109,7 +108,7 @@ fn run(hosts: &Hosts<'_>, scenario: &str, changes: &[String], timeout: u32) -> R
     let set: Vec<String> = changes.iter().map(set).collect();
     let name = format!("{scenario}.json");
     let time = hosts.length.pick(10, 60);
-    // With what nine namespaces and a daemon need to come and go.
+    // Includes the time to create and remove nine namespaces and a daemon.
     let seconds = hosts.length.pick(300, 600);
     let said = hosts.steps(
         seconds,
@@ -134,7 +133,7 @@ fn run(hosts: &Hosts<'_>, scenario: &str, changes: &[String], timeout: u32) -> R
     })
 }
 
-/// Eight TCP connections into one port: what an ordinary network loses, and that nothing is lost with `weir-host`.
+/// Eight TCP connections into one port: an ordinary network loses frames, and with `weir-host` none is lost.
 pub fn tcp_incast(hosts: &Hosts<'_>) -> Result<String> {
     incast(hosts, "incast-kernel.toml", |text, name, ran| {
         let (dropped, again) = (ran.dropped(), ran.of_tcp("retransmitted")?);
@@ -149,8 +148,8 @@ pub fn tcp_incast(hosts: &Hosts<'_>) -> Result<String> {
     })
 }
 
-/// Eight hosts into one port, in an ordinary network and with `weir-host`. `is_sent_again` writes a
-/// line on a run and returns true if it had retransmissions.
+/// Eight hosts into one port, in an ordinary network and with `weir-host`. `is_sent_again` writes a line about a run and
+/// returns true if it had retransmissions.
 fn incast(
     hosts: &Hosts<'_>,
     file: &str,
@@ -170,17 +169,17 @@ fn incast(
         ensure!(ran.all_obey() == is_lossless, "{text}\n{}", ran.said);
         match is_lossless {
             true => ensure!(!is_dropped && !is_again, "{text}\n{}", ran.said),
-            // Otherwise this shows nothing.
+            // Otherwise the comparison would show nothing.
             false => ensure!(is_dropped && is_again, "{text}\n{}", ran.said),
         }
     }
     Ok(text)
 }
 
-/// Through four leaves and two spines, with `weir-host`: nothing is dropped. What is sent again is only said: with six daemons
-/// in the guest, frames wait for seconds, and TCP sends again what is not answered in time.
+/// Through four leaves and two spines, with `weir-host`: nothing is dropped. Retransmissions are only reported: with six
+/// daemons in the guest, frames wait for seconds, and TCP retransmits segments not acknowledged in time.
 pub fn tcp_leaf_spine(hosts: &Hosts<'_>) -> Result<String> {
-    // More than the hosts' overshoot, and what the guest has memory for: a chunk for each frame, however small.
+    // More than the hosts' overshoot, and within the guest's memory: one chunk for each frame, however small.
     let changes = [INCAST_RATE, "class.lossless.headroom=1MiB"].map(str::to_owned);
     let ran = run(hosts, "incast-leaf-spine.toml", &changes, PATIENT)?;
     let (dropped, again) = (ran.dropped(), ran.of_tcp("retransmitted")?);
@@ -196,7 +195,7 @@ pub fn tcp_leaf_spine(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// Eight hosts that write into one's memory: the same of RDMA.
+/// Eight hosts write into the memory of one: the RDMA counterpart.
 pub fn rdma_incast(hosts: &Hosts<'_>) -> Result<String> {
     let wanted = RDMA_PACKETS * (HOSTS as u64 - 1);
     incast(hosts, "rdma-incast.toml", |text, name, ran| {
@@ -204,7 +203,7 @@ pub fn rdma_incast(hosts: &Hosts<'_>) -> Result<String> {
     })
 }
 
-/// Writes a line on a run of RDMA; returns the number of retransmitted packets.
+/// Writes a line about a run of RDMA; returns the number of retransmitted packets.
 fn sent_again(text: &mut String, name: &str, ran: &Ran, wanted: u64) -> Result<u64> {
     let sent = ran.of_rdma("sent_pkts")?;
     let again = sent.saturating_sub(wanted);
@@ -231,12 +230,12 @@ const RING: [&str; 7] = [
     "deadlock.release=200ms",
 ];
 
-/// RDMA over the ring of four that locks: it locks under plain PFC; under the Deadlock Breaker and under Levels nothing is
-/// dropped or sent again, and every program comes to its end.
+/// RDMA over the deadlock-prone ring of four: it deadlocks under plain PFC; under the Deadlock Breaker and under Levels
+/// nothing is dropped or retransmitted, and every program completes.
 pub fn rdma_ring(hosts: &Hosts<'_>) -> Result<String> {
     const FILE: &str = "rdma-ring4.toml";
     const PROGRAMS: usize = 7;
-    // Its connection is made by the connection manager, which waits for answers for less than a release takes.
+    // Connected by the connection manager, whose timeout is shorter than a release.
     const BY_MANAGER: &str = "ping";
     let mut text = String::new();
     for (name, changes) in [

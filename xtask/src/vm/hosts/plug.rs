@@ -1,4 +1,4 @@
-//! The way for kernels without queueing disciplines in BPF: `weir-host plug`.
+//! The variant for kernels without queueing disciplines in BPF: `weir-host plug`.
 
 use anyhow::{ensure, Context, Result};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::Hosts;
 const RATE: &str = "100Mbit";
 const PAUSED_MS: f64 = 20.0;
 
-/// Priority 3 is paused while priority 0 goes on; then the processes are killed, one, the other, and both.
+/// Priority 3 is paused while priority 0 continues; then the processes are killed, one, the other, and both.
 pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     let pauses = hosts.length.pick(20, 200);
     let result = hosts.steps(
@@ -73,7 +73,8 @@ pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     );
     ensure!(measured["pauses"].as_u64() > Some(0), "{text}");
     ensure!(paused == 0 && other > 0, "{text}");
-    // A pause that is not obeyed has frames until its end. How soon one is obeyed is for the page: processes wait for their turn.
+    // If a pause is not obeyed, frames are sent until its end. The reaction time is only recorded for the page, since
+    // processes wait for the CPU.
     let last = measured["xoff_to_last_us"]["median"].as_f64();
     ensure!(
         last.is_some_and(|last| last <= PAUSED_MS * 1e3 / 2.0),
@@ -87,8 +88,7 @@ pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// Returns frames of priority 3 and of priority 0 sent between two samples that, like all the time
-/// between them, had priority 3 paused.
+/// Returns the frames of priority 3 and of priority 0 sent between two samples, while priority 3 was paused all the time.
 fn sent_during_a_pause(hosts: &Hosts<'_>) -> Result<(u64, u64)> {
     let text = std::fs::read_to_string(hosts.guest.shared("during"))?;
     let looks = serde_json::Deserializer::from_str(&text).into_iter::<Value>();

@@ -1,4 +1,4 @@
-//! Which frames have which priority where `prio` sorts them.
+//! Priorities of frames if `prio` sorts them.
 
 use anyhow::{ensure, Context, Result};
 
@@ -6,7 +6,7 @@ use super::plug::json;
 use super::{line, Hosts};
 
 const DATAGRAMS: u64 = 50;
-/// Datagrams of iperf3 to two ports and with two DSCPs, then behind a VLAN tag. The guest has no IPv6.
+/// Datagrams of iperf3 to two ports and with two DSCPs, then with a VLAN tag. The guest has no IPv6.
 const STEPS: &str = r#"
 cable
 for port in 4791 5201; do nsenter --net=/run/netns/b iperf3 -s -p $port > /dev/null 2>&1 & done
@@ -38,13 +38,13 @@ unplugged
 #[derive(Clone, Copy, Debug)]
 enum Sent {
     Nothing,
-    /// Some frames, such as the connections with which iperf3 begins, and pings.
+    /// A few frames, such as iperf3's first connections, and pings.
     Something,
-    /// At least the datagrams to one destination: a run begins with one more.
+    /// At least the datagrams to one destination; a run begins with one more.
     Once,
 }
 
-/// Priorities by UDP port, DSCP and VLAN tag: each kind of frame is counted at its own.
+/// Checks priorities by UDP port, DSCP and VLAN tag: each kind of frame is counted at its own priority.
 pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     let result = hosts.steps(300, &format!("datagrams={DATAGRAMS}\n{STEPS}"));
     let left = hosts.steps(10, "cat /tmp/plug-said || true");

@@ -1,11 +1,10 @@
-//! An application that stands still now and then, and a host that has its neighbour wait for it.
+//! An application that stalls at times, and a host that makes its neighbour wait for it.
 
 use anyhow::{ensure, Context, Result};
 
 use super::Hosts;
 
-/// A receiver of UDP is stopped until its socket drops; then, with `weir-host push-back`, until its
-/// sender is paused.
+/// A UDP receiver is stopped until its socket drops; then, with `weir-host push-back`, until its sender is paused.
 const STEPS: &str = r#"
 sysctl -q -w net.core.rmem_max=16777216
 cable
@@ -45,7 +44,7 @@ in_ns a weir-host detach eth0 --force > /dev/null
 echo "$before $((after - before))"
 "#;
 
-/// Without it the socket drops; with it nothing is dropped, there or at the sender, which obeys.
+/// Without it the socket drops; with it nothing is dropped, neither there nor at the sender, which obeys.
 pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     let rounds = hosts.length.pick(3, 30);
     let result = hosts.steps(300, &format!("rounds={rounds}\n{STEPS}"));

@@ -1,4 +1,4 @@
-//! A host whose rate is bounded.
+//! A host with a rate limit.
 
 use anyhow::{ensure, Context, Result};
 
@@ -7,13 +7,12 @@ use super::{line, Hosts};
 
 const MAX_RATE: &str = "10Mbit";
 const BYTES_PER_SECOND: f64 = 10e6 / 8.0;
-/// Preamble, FCS and gap of a frame.
+/// Preamble, FCS and gap of a frame, in bytes.
 const OVERHEAD_BYTES: f64 = 24.0;
-/// Capacity of the bucket, with two frames: one that overdraws it, and one that is on its way as
-/// the count begins.
+/// Capacity of the bucket, plus two frames: one that overdraws it, and one in flight when the count begins.
 const BURST_BYTES: f64 = 65_536.0 + 2.0 * 1538.0;
-/// A load for five seconds by the clock, counted at the other end of the cable: the clock is read
-/// before the first count and after the last one, so that no wait for a CPU increases the rate.
+/// A load for five seconds, counted at the other end of the cable. The clock is read before the first count and after the
+/// last one, so that waiting for a CPU cannot increase the rate.
 const COUNT: &str = r#"
 statistics=/sys/class/net/eth0/statistics
 clock() { cut -d' ' -f1 /proc/uptime; }
@@ -31,7 +30,7 @@ count() {
 }
 "#;
 
-/// With `attach` and with `plug` it sends no more than the bound, and obeys pauses; without a bound it sends more.
+/// With `attach` and with `plug` the host sends at most the limit, and obeys pauses; without a limit it sends more.
 pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     let result = hosts.steps(
         200,

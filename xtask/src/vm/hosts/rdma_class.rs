@@ -1,12 +1,11 @@
-//! Which frames of soft-RoCE have the priority that a program asks for.
+//! Priorities of soft-RoCE frames, as requested by a program.
 
 use anyhow::{ensure, Context, Result};
 
 use super::{line, Hosts};
 
 const MESSAGES: u64 = 20;
-/// Runs of `ib_write_bw` over one cable. Each prints the frames of priority 3 sent by the client's
-/// end and the server's end.
+/// Runs of `ib_write_bw` over one cable. Each prints the frames of priority 3 sent by the client's end and the server's end.
 const STEPS: &str = r#"
 cable
 rdma='sh /etc/netns-scripts/rdma.sh ib_write_bw -d DEV --size 1024 --qp-timeout 20'
@@ -43,8 +42,8 @@ run tagged 10.5.0.2 '--tclass 96' '--tclass 96'
 run mapped 10.6.0.2 '--tclass 96' '--tclass 96'
 "#;
 
-/// The traffic class counts at the end that asks for it alone, and not at all where the connection manager connects. It does
-/// not reach the PCP, which follows from priority 0; on a VLAN device there is no soft-RoCE.
+/// The traffic class applies only at the end that requests it, and not if the connection manager connects. It does not
+/// affect the PCP, which follows from priority 0; a VLAN device has no soft-RoCE.
 pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     let result = hosts.steps(200, &format!("messages={MESSAGES}\n{STEPS}"));
     hosts.clean_up("uncable; wait_until 60 sh -c '! rdma link show | grep -q .'");

@@ -1,12 +1,11 @@
-//! Pauses that may be of any station.
+//! Pauses that may come from any station.
 
 use anyhow::{ensure, Result};
 
 use super::plug::json;
 use super::{line, Hosts};
 
-/// The neighbour pauses priority 3 with frames that have a tag with VLAN 0, which bridges forward,
-/// and then with proper ones.
+/// The neighbour pauses priority 3 with frames tagged with VLAN 0, which bridges forward, and then with proper ones.
 const STEPS: &str = r#"
 cable
 for n in a b; do

@@ -10,7 +10,6 @@ use weir_config::kernels::{
 use crate::vm::checks::NO_WARNING;
 use crate::vm::guest::Guest;
 
-/// Extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Every program loads, the shipped configuration forwards and pauses, and the unit starts: for CI.
@@ -21,18 +20,17 @@ pub enum Extent {
     TenMinutes,
 }
 
-/// A guest and its kernel.
 #[derive(Debug)]
 pub struct Case<'a> {
     guest: &'a Guest,
     release: Release,
-    /// The distribution configures queueing disciplines in BPF.
+    /// True if the distribution configures queueing disciplines in BPF.
     has_bpf_qdisc: bool,
 }
 
 /// One row of the matrix.
 pub struct Check {
-    /// In the table.
+    /// Name in the table.
     pub name: &'static str,
     extent: Extent,
     run: fn(&Case<'_>) -> Result<String>,
@@ -118,7 +116,6 @@ const CHECKS: [Check; 17] = [
     check(NO_WARNING, Extent::Loading, |case| case.step("no_warning")),
 ];
 
-/// Rows of `extent`.
 pub fn rows(extent: Extent, with_compilers: bool) -> impl Iterator<Item = &'static Check> {
     CHECKS.iter().filter(move |check| {
         let is_in = match extent {
@@ -130,22 +127,14 @@ pub fn rows(extent: Extent, with_compilers: bool) -> impl Iterator<Item = &'stat
 }
 
 impl Check {
-    /// Runs it; gives the figure of its cell.
-    ///
-    /// # Errors
-    ///
-    /// What is not as it should be.
+    /// Runs the check; returns the value of its cell.
     pub fn run(&self, case: &Case<'_>) -> Result<String> {
         (self.run)(case)
     }
 }
 
 impl<'a> Case<'a> {
-    /// Asks the guest for its kernel.
-    ///
-    /// # Errors
-    ///
-    /// When it does not answer.
+    /// Queries the guest's kernel.
     pub fn new(guest: &'a Guest) -> Result<(Self, String)> {
         let text = guest.must("uname -r")?;
         let text = text.trim().to_owned();

@@ -1,4 +1,4 @@
-//! The kernels that a command line names.
+//! The kernels selected on the command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::vm::set_up::packages::{self, Packages};
 
-/// Suite of kernels that are selected by release, and the distribution that they boot.
+/// Suite of kernels selected by release, and the distribution that they boot.
 const BY_RELEASE: &str = "trixie-backports";
 
-/// A kernel, and the distribution that it boots.
+/// A kernel, and the distribution booted with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// As the command line has it.
+    /// Name on the command line.
     pub name: String,
     /// The suite of the distribution.
     pub root: &'static str,
@@ -22,7 +22,7 @@ pub struct Kernel {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
-    /// Of a suite of Debian: the newest, or the one of a release.
+    /// From a suite of Debian: the newest, or the given release.
     Suite(&'static str, Option<String>),
     Directory(PathBuf),
 }
@@ -57,11 +57,7 @@ impl FromStr for Kernel {
 }
 
 impl Kernel {
-    /// Its packages, unpacked.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be had.
+    /// Returns its packages, unpacked.
     pub fn packages(&self, cache: &std::path::Path, mirror: Option<&str>) -> Result<Packages> {
         match &self.source {
             Source::Suite(suite, release) => {
@@ -76,7 +72,7 @@ impl Kernel {
         }
     }
 
-    /// The name of a directory or log.
+    /// Returns its name for directories and logs.
     pub fn file_name(&self) -> String {
         self.name.replace('/', "_")
     }

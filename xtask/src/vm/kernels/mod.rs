@@ -42,18 +42,18 @@ pub struct Matrix<'a> {
     pub mirror: Option<&'a str>,
     /// Extent of the checks.
     pub extent: Extent,
-    /// Programs of several compilers are loaded, too.
+    /// True if programs of several compilers are loaded as well.
     pub with_compilers: bool,
     /// Repeat failed checks once.
     pub repeat: bool,
 }
 
 impl Matrix<'_> {
-    /// Boots one guest for each kernel, and checks all there.
+    /// Boots one guest for each kernel, and runs the checks in it.
     ///
     /// # Errors
     ///
-    /// When a guest cannot be made or does not boot, or the run is interrupted.
+    /// When a guest cannot be created or does not boot, or the run is interrupted.
     pub fn run(&self, kernels: &[Kernel]) -> Result<(Vec<Outcome>, Table)> {
         for program in ["mmdebstrap", "jq"] {
             if find(program).is_none() {
@@ -80,7 +80,7 @@ impl Matrix<'_> {
         Ok((outcomes, table))
     }
 
-    /// Returns programs that guests run and the package lacks, by their names there.
+    /// Returns programs for the guests that the package lacks, by their names there.
     fn programs(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut programs = vec![("weir-bench".to_owned(), build::wire_bench()?)];
         let compilers = COMPILERS.iter().filter(|name| find(name).is_some());

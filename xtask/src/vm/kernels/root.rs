@@ -11,8 +11,8 @@ use crate::vm::set_up::image::{self, JOBS};
 use crate::vm::set_up::programs::{make_directory, output, remove_directory};
 use crate::{root as user, tool};
 
-/// Packages beside the minimal ones: systemd, dependencies and recommendations of Weir's package,
-/// and programs of the steps.
+/// Packages besides the minimal ones: systemd, dependencies and recommendations of Weir's package, and programs for the
+/// steps.
 const PACKAGES: [&str; 17] = [
     "bpftool",
     "curl",
@@ -32,22 +32,22 @@ const PACKAGES: [&str; 17] = [
     "util-linux",
     "zlib1g",
 ];
-/// Lists the parts of a root. Written last.
+/// File that lists the parts of a root; written last.
 const MANIFEST: &str = "manifest";
 const SIZE: &str = "2G";
 const RUNNER: &str = "usr/local/sbin/weir-jobs";
 const UNIT: &str = "etc/systemd/system/weir-jobs.service";
 
-/// Directory of the root of `suite`.
+/// Returns the directory of the root of `suite`.
 fn kept(cache: &Path, suite: &str) -> PathBuf {
     cache.join("roots").join(suite)
 }
 
-/// Makes the root of `suite` in `cache` unless it is there, out of `mirror`.
+/// Creates the root of `suite` in `cache` from `mirror`, unless it exists.
 ///
 /// # Errors
 ///
-/// Without root, without mmdebstrap, or when a package cannot be had.
+/// Without root, without mmdebstrap, or when a package is unavailable.
 pub fn provide(cache: &Path, suite: &str, mirror: &str) -> Result<()> {
     user::require("cargo xtask vm-test --kernel")?;
     let directory = kept(cache, suite);
@@ -75,11 +75,11 @@ pub fn provide(cache: &Path, suite: &str, mirror: &str) -> Result<()> {
     fs::write(&manifest, recipe).with_context(|| manifest.display().to_string())
 }
 
-/// Makes the disk `to` of the root of `suite`, with `package` installed and a unit that runs the host's jobs.
+/// Creates the disk `to` from the root of `suite`, with `package` installed and a unit that runs the host's jobs.
 ///
 /// # Errors
 ///
-/// When the package does not install, or the disk cannot be made.
+/// When the package does not install, or the disk cannot be created.
 pub fn disk(cache: &Path, suite: &str, package: &Path, to: &Path) -> Result<()> {
     let tree = to.with_extension("d");
     remove_directory(&tree)?;

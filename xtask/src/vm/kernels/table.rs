@@ -1,4 +1,4 @@
-//! The matrix as the book has it.
+//! The matrix in the form of the book.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these rows and no column.
+    /// Creates a table with these rows and no column.
     pub fn new(rows: impl Iterator<Item = &'static str>) -> Self {
         Self {
             rows: rows.collect(),

@@ -1,4 +1,4 @@
-//! apt with a separate state: it reads Debian's archive whatever the host is, and installs nothing.
+//! apt with a separate state: it reads Debian's archive on any host, and installs nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,9 +9,9 @@ use anyhow::{bail, Context, Result};
 use super::programs::{make_directory, output};
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// The release of Debian that emulator and programs come from, and its newer kernels.
+/// The release of Debian with the emulator and programs, and its newer kernels.
 pub const STABLE: [&str; 2] = ["trixie", "trixie-backports"];
-/// Lists that nothing here reads, and translations.
+/// Unneeded lists, and translations.
 const LEFT_OUT: [&str; 3] = [
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
     "Acquire::IndexTargets::deb::CNF::DefaultEnabled=false",
@@ -21,9 +21,9 @@ const LEFT_OUT: [&str; 3] = [
 /// One file of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// Its name: `PACKAGE_VERSION_ARCHITECTURE.deb`.
+    /// Name: `PACKAGE_VERSION_ARCHITECTURE.deb`.
     pub file: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
@@ -33,11 +33,7 @@ pub struct Apt {
     options: Vec<String>,
 }
 
-/// Debian's archive as apt is configured on this machine.
-///
-/// # Errors
-///
-/// Where no source of apt is Debian's archive.
+/// Returns Debian's archive as configured in this machine's apt; fails if no source is Debian's archive.
 pub fn configured_archive() -> Result<String> {
     let mut list = Command::new("apt-get");
     list.args(["indextargets", "--format", "$(LABEL) $(REPO_URI)"]);
@@ -47,8 +43,7 @@ pub fn configured_archive() -> Result<String> {
     )
 }
 
-/// Returns the archive in lines of labels and addresses. Before the first `apt-get update` sources
-/// have no labels.
+/// Returns the archive in lines of labels and addresses. Before the first `apt-get update`, sources have no labels.
 fn archive_in(lines: &str) -> Option<String> {
     let lines = lines.lines().map(str::trim);
     let labelled = lines.clone().find_map(|line| line.strip_prefix("Debian "));
@@ -58,11 +53,11 @@ fn archive_in(lines: &str) -> Option<String> {
 }
 
 impl Apt {
-    /// Makes the state in `directory` and reads the lists of packages of `suites`.
+    /// Creates the state in `directory` and fetches the package lists of `suites`.
     ///
     /// # Errors
     ///
-    /// Without the archive's keys, or without network.
+    /// Without the archive's keys or a network.
     pub fn new(directory: &Path, mirror: &str, suites: &[&str]) -> Result<Self> {
         if !Path::new(KEYRING).is_file() {
             bail!("{KEYRING} does not exist (package debian-archive-keyring)");
@@ -70,7 +65,7 @@ impl Apt {
         for part in ["state/lists/partial", "cache/archives/partial", "sources"] {
             make_directory(&directory.join(part))?;
         }
-        // Nothing is installed there: dependencies come along down to the C library, so that the host does not matter.
+        // No packages count as installed: dependencies down to the C library are included, so that the host does not matter.
         std::fs::write(directory.join("status"), "")?;
         let sources = format!(
             "Types: deb\nURIs: {mirror}\nSuites: {}\nComponents: main\nSigned-By: {KEYRING}\n",
@@ -110,11 +105,7 @@ impl Apt {
         Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
-    /// `packages` and all that they depend on.
-    ///
-    /// # Errors
-    ///
-    /// When one does not exist.
+    /// Returns `packages` and all of their dependencies.
     pub fn with_dependencies(&self, packages: &[&str]) -> Result<Vec<String>> {
         let mut arguments = vec!["-s", "install", "--no-install-recommends"];
         arguments.extend(packages);
@@ -126,11 +117,7 @@ impl Apt {
             .collect())
     }
 
-    /// The packages of the newest kernel of `suite`.
-    ///
-    /// # Errors
-    ///
-    /// When there is none.
+    /// Returns the packages of the newest kernel of `suite`.
     pub fn kernel(&self, suite: &str) -> Result<Vec<String>> {
         let newest = self.dependencies("linux-image-amd64", suite)?;
         let image = newest
@@ -140,11 +127,7 @@ impl Apt {
         self.parts(image, suite)
     }
 
-    /// The packages of the kernel of `suite` whose release begins with `release`.
-    ///
-    /// # Errors
-    ///
-    /// When there is none.
+    /// Returns the packages of the kernel of `suite` whose release begins with `release`.
     pub fn kernel_of(&self, release: &str, suite: &str) -> Result<Vec<String>> {
         let beginning = format!("linux-image-{release}");
         let names = self.text("apt-cache", &["pkgnames", &beginning])?;
@@ -163,7 +146,7 @@ impl Apt {
     }
 
     fn parts(&self, image: String, suite: &str) -> Result<Vec<String>> {
-        // A newer kernel's image is an empty package that depends on these; an older one's has everything in it.
+        // A newer kernel's image is an empty package that depends on these; an older one's contains everything.
         let mut parts = self.dependencies(&image, suite)?;
         let beginnings = ["linux-base-", "linux-binary-", "linux-modules-"];
         parts.retain(|name| {
@@ -185,11 +168,7 @@ impl Apt {
             .collect())
     }
 
-    /// Names and sizes of what [`download`](Self::download) would fetch.
-    ///
-    /// # Errors
-    ///
-    /// When a package does not exist.
+    /// Returns names and sizes of the files that [`download`](Self::download) would fetch.
     pub fn archives(&self, packages: &[String]) -> Result<Vec<Archive>> {
         let mut command = self.command("apt-get");
         command.args(["--print-uris", "download"]).args(packages);
@@ -198,11 +177,11 @@ impl Apt {
         Ok(said.lines().filter_map(archive).collect())
     }
 
-    /// Fetches packages into `directory`; apt checks the chain of signatures. Tells `progress` every now and then.
+    /// Fetches packages into `directory`; apt checks the chain of signatures. Calls `progress` at intervals.
     ///
     /// # Errors
     ///
-    /// Without network, or when `progress` says so.
+    /// Without network, or the error of `progress`.
     pub fn download(
         &self,
         packages: &[String],
@@ -236,7 +215,7 @@ impl Apt {
     }
 }
 
-/// A line of `apt-get --print-uris download`: `'URI' FILE BYTES HASH`.
+/// Parses a line of `apt-get --print-uris download`: `'URI' FILE BYTES HASH`.
 fn archive(line: &str) -> Option<Archive> {
     let mut words = line.split_whitespace().skip(1);
     Some(Archive {

@@ -1,5 +1,4 @@
-//! Boot files of the guest: a kernel, and an initial file system with drivers, the programs under
-//! test and a shell.
+//! Boot files of the guest: a kernel, and an initial file system with drivers, the programs under test and a shell.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,8 +10,7 @@ use super::programs::{find, make_directory, output, remove_directory};
 use crate::build;
 use crate::vm::hosts;
 
-/// Drivers by name, without their dependencies, which are added. A kernel without one of them as a
-/// module has it built in, or lacks it.
+/// Drivers by name; their dependencies are added. A kernel without one as a module has it built in, or lacks it.
 const MODULES: [&str; 7] = [
     "virtio_pci",
     "9pnet_virtio",
@@ -22,9 +20,9 @@ const MODULES: [&str; 7] = [
     "e1000e",
     "veth",
 ];
-/// Further ones for switches on NICs.
+/// Further drivers for switches on NICs.
 const MODULES_FOR_NICS: [&str; 1] = ["vmxnet3"];
-/// Further ones for hosts and their networks.
+/// Further drivers for hosts and their networks.
 const MODULES_FOR_HOSTS: [&str; 9] = [
     "sch_ingress",
     "sch_tbf",
@@ -36,10 +34,10 @@ const MODULES_FOR_HOSTS: [&str; 9] = [
     "rdma_ucm",
     "rdma_rxe",
 ];
-/// Those with which a guest mounts a distribution's root file system.
+/// Drivers with which a guest mounts a distribution's root file system.
 const MODULES_FOR_A_ROOT: [&str; 3] = ["virtio_pci", "virtio_blk", "ext4"];
 const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
-/// Those that checks of hosts use beside these, and the package of each.
+/// Programs used by checks of hosts besides these, and the package of each.
 pub const FOR_HOSTS: [(&str, &str); 5] = [
     ("nice", "coreutils"),
     ("tc", "iproute2"),
@@ -47,7 +45,7 @@ pub const FOR_HOSTS: [(&str, &str); 5] = [
     ("iperf3", "iperf3"),
     ("bpftool", "bpftool"),
 ];
-/// Programs of the packages that checks of hosts use, and their names in the guest.
+/// Programs of the packages used by checks of hosts, and their names in the guest.
 const OF_THE_PACKAGES: [(&str, &str); 7] = [
     ("rping", "rping"),
     ("ib_write_bw", "ib_write_bw"),
@@ -55,18 +53,18 @@ const OF_THE_PACKAGES: [(&str, &str); 7] = [
     ("ibv_devinfo", "ibv_devinfo"),
     ("teamd", "teamd"),
     ("socat", "socat"),
-    // The host's need not know every kind of device.
+    // The host's version may not support every kind of device.
     ("ip", "newer-ip"),
 ];
 const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
 const TESTING: [&str; 2] = ["weir-lab", "weir-endpoint"];
 
-/// The programs of this repository that a guest runs.
+/// Programs of this repository for a guest.
 #[derive(Clone, Copy, Debug)]
 pub enum Programs<'a> {
-    /// For a switch on NICs: those in the first directory are under test, those in the second test.
+    /// For a switch on NICs: programs under test in the first directory, test programs in the second.
     Nics(&'a Path, &'a Path),
-    /// For hosts: those in this directory, and modules that their checks need beside those of all.
+    /// For hosts: programs in this directory, and further modules for their checks.
     Hosts(&'a Path, &'static [&'static str]),
 }
 
@@ -105,13 +103,13 @@ const IP_WITH_NICS: &str = include_str!("ip-with-nics.sh");
 /// Boot files of a guest.
 #[derive(Debug)]
 pub struct Image {
-    /// An uncompressed kernel: decompressing itself takes the emulator longer than the rest of the boot.
+    /// An uncompressed kernel, since decompression takes the emulator longer than the rest of the boot.
     pub kernel: PathBuf,
     /// The initial file system.
     pub initrd: PathBuf,
 }
 
-/// Makes the image in `directory` of `packages` and `programs`.
+/// Builds the image in `directory` from `packages` and `programs`.
 ///
 /// # Errors
 ///
@@ -146,7 +144,7 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
         let program = find(name).with_context(|| format!("{name} is not installed"))?;
         add_program(&program, &tree)?;
     }
-    // busybox's shell takes its own `ip`, `nsenter` and `setpriv` before any in the path.
+    // busybox's shell prefers its own `ip`, `nsenter` and `setpriv` to those in the path.
     std::fs::rename(tree.join("bin/dash"), tree.join("bin/sh"))?;
     if matches!(programs, Programs::Hosts(..)) {
         for (program, name) in OF_THE_PACKAGES {
@@ -189,11 +187,8 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     Ok(Image { kernel, initrd })
 }
 
-/// Makes what boots `kernel`, and then mounts the file systems of two disks: a distribution's root, and the kernel's modules in it.
-///
-/// # Errors
-///
-/// As [`make`].
+/// Builds an image that boots `kernel` and mounts the file systems of two disks: a distribution's root, and the kernel's
+/// modules in it.
 pub fn make_for_root(packages: &Packages, kernel: &Packages, directory: &Path) -> Result<Image> {
     let vmlinux_file = directory.join("vmlinux");
     std::fs::write(&vmlinux_file, vmlinux(&find_kernel(&kernel.root)?)?)?;
@@ -217,22 +212,14 @@ pub fn make_for_root(packages: &Packages, kernel: &Packages, directory: &Path) -
     })
 }
 
-/// The kernel's modules as a file system: the directory of its release, with what modprobe reads.
-///
-/// # Errors
-///
-/// When mke2fs fails.
+/// Writes the kernel's modules as a file system: the directory of its release, with modprobe's files.
 pub fn modules_disk(kernel: &Packages, to: &Path) -> Result<()> {
     let directory = modules_directory(&kernel.root)?;
     let all = directory.parent().context("the directory of modules")?;
     disk(all, "1G", to)
 }
 
-/// A file system of `size` with what is in `tree`.
-///
-/// # Errors
-///
-/// When mke2fs fails.
+/// Writes a file system of `size` with the contents of `tree`.
 pub fn disk(tree: &Path, size: &str, to: &Path) -> Result<()> {
     let _ = std::fs::remove_file(to);
     let mut make = Command::new(find("mke2fs").context("mke2fs (package e2fsprogs)")?);
@@ -246,7 +233,7 @@ fn make_executable(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first `wanted` entry of a directory.
+/// Returns the first entry of a directory that satisfies `wanted`.
 fn entry(directory: &Path, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let mut entries = std::fs::read_dir(directory).ok()?.filter_map(Result::ok);
     entries
@@ -254,7 +241,7 @@ fn entry(directory: &Path, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
         .map(|entry| entry.path())
 }
 
-/// Returns `/usr/lib/modules/VERSION` of the unpacked kernel; older packages have it in `/lib`.
+/// Returns `/usr/lib/modules/VERSION` of the unpacked kernel; older packages use `/lib`.
 fn modules_directory(root: &Path) -> Result<PathBuf> {
     ["usr/lib/modules", "lib/modules"]
         .iter()
@@ -271,8 +258,7 @@ fn find_kernel(root: &Path) -> Result<PathBuf> {
         .context("the kernel's packages have no vmlinuz")
 }
 
-/// Extracts the kernel proper from the file that decompresses itself
-/// (Documentation/arch/x86/boot.rst).
+/// Extracts the kernel proper from the self-decompressing file (Documentation/arch/x86/boot.rst).
 fn vmlinux(file: &Path) -> Result<Vec<u8>> {
     let (magic, payload) = payload(&std::fs::read(file)?)
         .with_context(|| format!("{} is no bzImage", file.display()))?;
@@ -331,7 +317,7 @@ fn decompress(program: &str, compressed: Vec<u8>) -> Result<Vec<u8>> {
 fn copy_modules(root: &Path, modules: &[&str], to: &Path) -> Result<()> {
     let directory = modules_directory(root)?;
     let version = directory.file_name().context("a kernel's release")?;
-    // kmod reads `lib/modules` below what it takes for the root.
+    // kmod reads `lib/modules` below its root directory.
     let base = directory.ancestors().nth(3).context("the kernel's root")?;
     let [depmod, modprobe] = ["depmod", "modprobe"].map(|name| find(name).unwrap_or(name.into()));
     output(Command::new(depmod).arg("-b").arg(base).arg(version))?;
@@ -392,8 +378,7 @@ fn add_program(program: &Path, tree: &Path) -> Result<()> {
 
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
-/// Copies a program of the packages, with their own libraries and loader: the guest's others are
-/// the host's.
+/// Copies a program of the packages with its own libraries and loader; the guest's others are the host's.
 fn add_packaged_program(root: &Path, program: &str, name: &str, tree: &Path) -> Result<()> {
     const HOME: &str = "packages";
     let home = tree.join(HOME);
@@ -421,7 +406,7 @@ fn add_packaged_program(root: &Path, program: &str, name: &str, tree: &Path) -> 
     make_executable(&start)
 }
 
-/// Copies the part of libibverbs for soft-RoCE, which it finds by the names that it was built with.
+/// Copies the part of libibverbs for soft-RoCE, which it finds by built-in names.
 fn add_provider(root: &Path, tree: &Path) -> Result<()> {
     let drivers = Path::new("etc/libibverbs.d");
     let provider = Path::new(LIBRARIES).join("libibverbs");
@@ -442,8 +427,7 @@ fn add_provider(root: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the tree as the kernel unpacks it: a cpio archive, uncompressed, which boots sooner under
-/// emulation.
+/// Writes the tree in the kernel's format: a cpio archive, uncompressed, which boots sooner under emulation.
 fn archive(tree: &Path, busybox: &Path, to: &Path) -> Result<()> {
     let out = std::fs::File::create(to).with_context(|| to.display().to_string())?;
     let status = Command::new(busybox)

@@ -1,4 +1,4 @@
-//! Set-up of the guest: packages of Debian, and a kernel, drivers and programs out of them.
+//! Set-up of the guest: Debian packages, and the kernel, drivers and programs in them.
 
 pub mod apt;
 pub mod image;

@@ -10,7 +10,7 @@ use super::apt::{self, Apt, Archive, STABLE};
 use super::programs::{make_directory, pipe, remove_directory};
 use crate::vm::interrupt;
 
-/// Packages of the emulator, the guest's shell and its tests of RDMA and of kinds of devices.
+/// Packages of the emulator, the guest's shell, and programs for tests of RDMA and of kinds of devices.
 const PROGRAMS: [&str; 8] = [
     "qemu-system-x86",
     "busybox-static",
@@ -21,7 +21,7 @@ const PROGRAMS: [&str; 8] = [
     "libteam-utils",
     "socat",
 ];
-/// Directories of a kernel's packages that no guest needs, and that are large.
+/// Large directories of a kernel's packages that no guest needs.
 const LEFT_OUT: [&str; 10] = [
     "*/boot/System.map*",
     "*/kernel/drivers/gpu/*",
@@ -34,34 +34,27 @@ const LEFT_OUT: [&str; 10] = [
     "*/kernel/drivers/usb/*",
     "*/kernel/sound/*",
 ];
-/// Names the recipe, and lists the unpacked files. Written last: without it the directory is
-/// incomplete.
+/// File with the recipe and the list of unpacked files. Written last, so that a directory without it is incomplete.
 const MANIFEST: &str = "manifest";
 
-/// Unpacked packages.
 #[derive(Debug)]
 pub struct Packages {
-    /// Their directory.
     pub root: PathBuf,
-    /// File names of what was unpacked, one for each package.
+    /// File names of the unpacked packages.
     pub names: Vec<String>,
 }
 
 impl Packages {
-    /// The version of a package, by the beginning of its name.
+    /// Returns the version of a package, by the beginning of its name.
     pub fn version(&self, beginning: &str) -> &str {
         let name = self.names.iter().find(|name| name.starts_with(beginning));
         name.and_then(|name| name.split('_').nth(1)).unwrap_or("?")
     }
 }
 
-/// The emulator, its programs and the newest kernel in `cache`, from there if they are unpacked already.
-///
-/// # Errors
-///
-/// When something cannot be downloaded or unpacked.
+/// Provides the emulator, its programs and the newest kernel in `cache`, unless they are already unpacked there.
 pub fn provide(cache: &Path, mirror: Option<&str>) -> Result<Packages> {
-    // A directory unpacked by an older checkout lacks something.
+    // A directory unpacked by an older checkout may be incomplete.
     let recipe = [&PROGRAMS[..], &LEFT_OUT].concat().join(" ");
     provide_at(cache, "packages", &recipe, &STABLE, mirror, |apt| {
         let mut packages = apt.with_dependencies(&PROGRAMS)?;
@@ -70,11 +63,7 @@ pub fn provide(cache: &Path, mirror: Option<&str>) -> Result<Packages> {
     })
 }
 
-/// The kernel `release` of `suite` or, without a release, its newest one, below `directory` of `cache`.
-///
-/// # Errors
-///
-/// As [`provide`].
+/// Provides the kernel `release` of `suite` or, without a release, its newest one, below `directory` of `cache`.
 pub fn provide_kernel(
     cache: &Path,
     directory: &str,
@@ -87,7 +76,7 @@ pub fn provide_kernel(
         release.unwrap_or("newest"),
         LEFT_OUT.join(" ")
     );
-    // Backports complete a release.
+    // Backports complement a release.
     let main = suite.trim_end_matches("-backports");
     let mut suites = vec![main, suite];
     suites.dedup();
@@ -104,8 +93,7 @@ pub fn provide_kernel(
     )
 }
 
-/// Unpacks the `plan` of `suites` below `directory` of `cache`; reuses it if the same `recipe` left
-/// it.
+/// Unpacks the `plan` of `suites` below `directory` of `cache`; reuses it if the same `recipe` left it.
 fn provide_at(
     cache: &Path,
     directory: &str,
@@ -150,7 +138,7 @@ fn provide_at(
     Ok(Packages { root, names })
 }
 
-/// Downloads all; messages name the largest.
+/// Downloads all packages; messages name the largest.
 fn fetch(apt: &Apt, packages: &[String], archives: &[Archive], to: &Path) -> Result<()> {
     const NAMED_FROM: u64 = 5_000_000;
     let total: u64 = archives.iter().map(|archive| archive.bytes).sum();
@@ -182,7 +170,7 @@ fn fetch(apt: &Apt, packages: &[String], archives: &[Archive], to: &Path) -> Res
     Ok(())
 }
 
-/// Returns the size of all files in a directory. One may disappear while they are counted.
+/// Returns the size of all files in a directory. A file may disappear during the count.
 fn size(directory: &Path) -> Result<u64> {
     let entries = std::fs::read_dir(directory)?.filter_map(Result::ok);
     let sizes = entries.filter_map(|entry| entry.metadata().ok());

@@ -1,11 +1,11 @@
-//! Programs of the host that make the guest.
+//! Host programs used to build the guest.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-/// The name of each, and the package of Debian and Ubuntu that has it.
+/// Name of each, and its package in Debian and Ubuntu.
 const NEEDED: [(&str, &str); 17] = [
     ("apt-get", "apt"),
     ("apt-cache", "apt"),
@@ -26,11 +26,7 @@ const NEEDED: [(&str, &str); 17] = [
     ("ldd", "libc-bin"),
 ];
 
-/// Checks that all are there, and that this machine can run what the guest runs.
-///
-/// # Errors
-///
-/// With everything that is missing.
+/// Checks that all are installed, and that this machine can run the guest's programs; the error lists everything missing.
 pub fn check() -> Result<()> {
     if std::env::consts::ARCH != "x86_64" {
         bail!(
@@ -41,11 +37,7 @@ pub fn check() -> Result<()> {
     check_also(&NEEDED)
 }
 
-/// Checks that programs are there, each named with its package.
-///
-/// # Errors
-///
-/// With everything that is missing.
+/// Checks that programs, each with its package, are installed; the error lists everything missing.
 pub fn check_also(needed: &[(&str, &str)]) -> Result<()> {
     let missing: Vec<String> = needed
         .iter()
@@ -58,7 +50,7 @@ pub fn check_also(needed: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// Finds a program; administrators' tools count, although a user's path may lack them.
+/// Finds a program, also among administrators' tools that a user's path may lack.
 pub fn find(name: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(Into::into);
@@ -68,11 +60,11 @@ pub fn find(name: &str) -> Option<std::path::PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// Runs a command to its end; gives its standard output.
+/// Runs a command to its end; returns its standard output.
 ///
 /// # Errors
 ///
-/// When it fails, with what it said.
+/// When it fails, with its output.
 pub fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command
         .stdin(Stdio::null())
@@ -89,7 +81,7 @@ pub fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// `first | second`: the standard output of the latter goes where `second` says.
+/// `first | second`: the standard output of the latter goes as in `second`.
 ///
 /// # Errors
 ///
@@ -109,20 +101,12 @@ pub fn pipe(first: &mut Command, second: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Creates a directory with all above it.
-///
-/// # Errors
-///
-/// With its name.
+/// Creates a directory and its parents; the error contains its name.
 pub fn make_directory(directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())
 }
 
-/// Removes a directory with its contents; none there is no error.
-///
-/// # Errors
-///
-/// With its name.
+/// Removes a directory with its contents, if it exists; the error contains its name.
 pub fn remove_directory(directory: &Path) -> Result<()> {
     match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

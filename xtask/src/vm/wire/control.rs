@@ -1,10 +1,9 @@
 //! MAC control frames: PAUSE and PFC (IEEE 802.3 Annex 31B and 31D).
 
-/// All that a host sends or hears of pauses goes by priority.
 pub const PRIORITIES: usize = 8;
-/// The longest pause, in quanta of 512 bit times.
+/// Longest pause, in quanta of 512 bit times.
 pub const LONGEST: u16 = u16::MAX;
-/// Contents of a PFC frame, without the padding to 60 bytes.
+/// Length of a PFC frame without the padding to 60 bytes.
 pub const PFC_BYTES: usize = 34;
 
 const TO: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
@@ -13,7 +12,7 @@ const PAUSE: [u8; 2] = [0, 0x01];
 const PFC: [u8; 2] = [0x01, 0x01];
 const SHORTEST: usize = 60;
 
-/// A PFC frame that pauses `priority` for `quanta`; 0 resumes it.
+/// Builds a PFC frame that pauses `priority` for `quanta`; 0 resumes it.
 pub fn pfc(from: [u8; 6], priority: usize, quanta: u16) -> Vec<u8> {
     let mut times = [None; PRIORITIES];
     times[priority] = Some(quanta);
@@ -46,15 +45,15 @@ fn frame(from: [u8; 6], times: [Option<u16>; PRIORITIES]) -> Vec<u8> {
 /// Contents of a MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Quanta by priority, where the frame says something about it.
+    /// Quanta by priority, for those enabled in the frame.
     Pfc([Option<u16>; PRIORITIES]),
-    /// All priorities.
+    /// Quanta for all priorities.
     Pause(u16),
-    /// Neither.
+    /// Another MAC control frame.
     Unknown,
 }
 
-/// Reads a frame; `None` for one that is no MAC control frame.
+/// Parses a frame; returns `None` unless it is a MAC control frame.
 pub fn read(frame: &[u8]) -> Option<Heard> {
     let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     if frame.get(12..14)? != MAC_CONTROL {

@@ -1,4 +1,4 @@
-//! One host: sends frames to a port of the switch, obeys its pauses, and hears what it sends.
+//! A host: sends frames to a port of the switch, obeys its pauses, and receives its frames.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
@@ -17,9 +17,9 @@ use crate::vm::nic::sockets;
 
 /// Duration of 512 bit times at the rate of all ports ([`RATE`](crate::vm::switch::RATE)).
 const QUANTUM: Duration = Duration::from_nanos(5_120);
-/// A NIC that takes no frame for this long is stuck.
+/// A NIC that accepts no frame for this long is stuck.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
-/// Interval at which the receiving thread checks whether it is to end.
+/// Interval at which the receiving thread checks for its end.
 const LOOK: Duration = Duration::from_millis(100);
 const FRAME_BYTES_MAX: usize = 65_536;
 
@@ -30,15 +30,14 @@ pub struct Pauses {
     pub xoff: [u64; PRIORITIES],
     /// PFC entries with a time of zero, by priority.
     pub xon: [u64; PRIORITIES],
-    /// Pauses that were over before the next XOFF came, without an XON, by priority.
+    /// Pauses that expired before the next XOFF without an XON, by priority.
     pub lapsed: [u64; PRIORITIES],
     until: [Option<Instant>; PRIORITIES],
 }
 
-/// One host.
 #[derive(Debug)]
 pub struct End {
-    /// The number of its port.
+    /// Number of its port.
     pub number: usize,
     socket: Arc<UnixDatagram>,
     inbox: Receiver<Vec<u8>>,
@@ -50,11 +49,7 @@ pub struct End {
 }
 
 impl End {
-    /// The host at device `number`. [`connect`](Self::connect) it once the emulator runs.
-    ///
-    /// # Errors
-    ///
-    /// When the socket cannot be made.
+    /// Creates the host at device `number`. [`connect`](Self::connect) it once the emulator runs.
     pub fn new(directory: &Path, number: usize) -> Result<Self> {
         let [_, own] = sockets(directory, number);
         let socket = UnixDatagram::bind(&own).with_context(|| own.clone())?;
@@ -81,21 +76,17 @@ impl End {
         })
     }
 
-    /// Finds the emulator's socket.
-    ///
-    /// # Errors
-    ///
-    /// When it is not there.
+    /// Connects to the emulator's socket.
     pub fn connect(&self, directory: &Path) -> Result<()> {
         let [nic, _] = sockets(directory, self.number);
         self.socket.connect(&nic).with_context(|| nic.clone())
     }
 
-    /// Sends a frame. Waits while the NIC has no room.
+    /// Sends a frame; waits while the NIC has no room.
     ///
     /// # Errors
     ///
-    /// When the NIC takes none for seconds.
+    /// When the NIC accepts none for [`SEND_LIMIT`].
     pub fn send(&self, frame: &[u8]) -> Result<()> {
         let sent = self.socket.send(frame);
         sent.with_context(|| format!("the NIC at port {} takes no frame", self.number))?;
@@ -103,20 +94,16 @@ impl End {
     }
 
     /// Pauses the switch at this port for `quanta`; 0 resumes it.
-    ///
-    /// # Errors
-    ///
-    /// As [`send`](Self::send).
     pub fn pause(&self, priority: usize, quanta: u16) -> Result<()> {
         self.send(&control::pfc(host(self.number), priority, quanta))
     }
 
-    /// The next frame that is no MAC control frame; `None` if none came in time.
+    /// Returns the next frame that is not a MAC control frame; `None` if none arrives in time.
     pub fn receive(&self, limit: Duration) -> Option<Vec<u8>> {
         self.inbox.recv_timeout(limit).ok()
     }
 
-    /// Forgets what came until now.
+    /// Discards frames received until now.
     pub fn clear(&self) {
         while self.inbox.try_recv().is_ok() {}
     }
@@ -133,12 +120,12 @@ impl End {
     }
 }
 
-/// A cable between the devices of two ends, which hear nothing meanwhile. Gone with the value.
+/// A cable between the devices of two ends, which receive nothing while it exists. Dropping it removes it.
 #[derive(Debug)]
 pub struct Patch<'a>([&'a End; 2]);
 
 impl<'a> Patch<'a> {
-    /// From now on.
+    /// Connects the two ends.
     pub fn between(one: &'a End, other: &'a End) -> Self {
         for (from, to) in [(one, other), (other, one)] {
             from.patch(Some(to.socket.clone()));
@@ -182,7 +169,7 @@ fn receive(
         let length = match socket.recv(&mut buffer) {
             Ok(length) => length,
             Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
-            // Of a guest that has ended.
+            // The guest has ended.
             Err(_) => {
                 std::thread::sleep(LOOK);
                 continue;
@@ -194,7 +181,7 @@ fn receive(
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         if let Some(to) = to {
-            // Frames that a NIC refuses are missing, which the test notices.
+            // The test notices frames that a NIC refuses, since they are missing.
             let _ = to.send(frame);
             continue;
         }

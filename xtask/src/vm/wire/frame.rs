@@ -1,4 +1,4 @@
-//! Numbered frames. All of a frame follows from its series and its number, so that a receiver compares every byte.
+//! Numbered frames. A frame is determined by its series and its number, so that a receiver compares every byte.
 
 use std::ops::RangeInclusive;
 
@@ -11,31 +11,31 @@ const ADDRESSES: usize = 12;
 const IPV4: [u8; 2] = [0x08, 0];
 /// An IPv4 header without options, then a UDP header.
 const IP_BYTES: usize = 28;
-/// Number of the frame's series, then its number.
+/// Series of the frame and its number.
 const SERIES_BYTES: usize = 4;
 const NUMBER_BYTES: usize = 4;
-/// Shortest frame on the wire, without FCS.
+/// Minimum frame length on the wire, without FCS.
 pub const SHORTEST: usize = 60;
-/// Longest untagged frame with a payload of 1500 bytes, without FCS.
+/// Length of an untagged frame with a payload of 1500 bytes, without FCS.
 pub const LONGEST: usize = 1514;
 
 /// Lengths of the frames of a series, without their tags.
 #[derive(Clone, Debug)]
 pub enum Sizes {
-    /// These, one after the other, and again.
+    /// These, in a cycle.
     InTurn(RangeInclusive<usize>),
-    /// Random ones of these.
+    /// Random lengths in this range.
     Random(RangeInclusive<usize>),
 }
 
 /// The tags of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tags {
-    /// None.
+    /// No tags.
     None,
-    /// Of this priority, in VLAN 1.
+    /// Tags of this priority, in VLAN 1.
     Priority(u8),
-    /// Half of the frames; any priority, VLAN and DEI.
+    /// Tags on half of the frames, with random priority, VLAN and DEI.
     Random,
 }
 
@@ -44,31 +44,28 @@ pub enum Tags {
 pub enum Fill {
     /// Random bytes.
     Random,
-    /// PFC frames one behind the other. With each frame they begin one byte later, so that in
-    /// [`PHASES`](control::PFC_BYTES) frames of one size one begins at every offset.
+    /// Consecutive PFC frames. With each frame they begin one byte later, so that [`PHASES`](control::PFC_BYTES) frames of
+    /// one size cover every offset.
     Control,
 }
 
-/// Frames that one host sends to another.
+/// Frames sent from one host to another.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Unlike that of other series in the same network.
+    /// Unique among the series in the same network.
     pub id: u32,
     /// Port numbers of sender and receiver.
     pub ports: [usize; 2],
     /// Number of frames.
     pub count: u32,
-    /// Their sizes.
     pub sizes: Sizes,
-    /// Their tags.
     pub tags: Tags,
-    /// Their contents.
     pub fill: Fill,
-    /// As many IPv4 flows from different addresses, so that NICs spread them over their queues. 0: no IP.
+    /// Number of IPv4 flows from different addresses, which NICs spread over their queues. 0: no IP.
     pub flows: u32,
 }
 
-/// Returns IPv4 and UDP headers for a payload, `bytes` together with them.
+/// Returns IPv4 and UDP headers for a payload; `bytes` is their total length.
 fn ip(flow: u32, bytes: usize) -> [u8; IP_BYTES] {
     let mut header = [0; IP_BYTES];
     header[0] = 0x45;
@@ -88,12 +85,12 @@ fn ip(flow: u32, bytes: usize) -> [u8; IP_BYTES] {
 }
 
 impl Series {
-    /// The flow of frame `number`, where there are flows.
+    /// Returns the flow of frame `number`, if there are flows.
     pub fn flow(&self, number: u32) -> Option<u32> {
         number.checked_rem(self.flows)
     }
 
-    /// Frame `number`.
+    /// Builds frame `number`.
     pub fn frame(&self, number: u32) -> Vec<u8> {
         let mut random = Random::new(self.id, number);
         let tag = match self.tags {
@@ -158,7 +155,7 @@ impl Series {
     }
 }
 
-/// The series and number that a frame names, and its priority; `None` for one of no series.
+/// Returns the series and number of a frame, and its priority; `None` if it belongs to no series.
 pub fn named(frame: &[u8]) -> Option<(u32, u32, u8)> {
     let tagged = frame.get(ADDRESSES..ADDRESSES + 2)? == TAG;
     let priority = if tagged { frame.get(14)? >> 5 } else { 0 };

@@ -1,4 +1,4 @@
-//! Sends a series from host to host and judges what arrives.
+//! Sends a series from host to host and judges the received frames.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,24 +9,24 @@ use super::end::End;
 use super::frame::{named, Series};
 use crate::vm::interrupt;
 
-/// Way of sending a series.
+/// Pace of a series.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Frames on their way at most.
+    /// Maximum number of frames in flight.
     pub window: u32,
-    /// Silence after which missing frames are lost.
+    /// Time without a frame after which missing frames count as lost.
     pub patience: Duration,
 }
 
 impl Pace {
-    /// Less on its way than any buffer holds, so that the switch has no reason to drop a frame.
+    /// Fewer frames in flight than any buffer holds, so that the switch has no reason to drop one.
     pub const USUAL: Self = Self {
         window: 64,
         patience: Duration::from_secs(2),
     };
 }
 
-/// Number of silences after which sending ends: the switch forwards nothing.
+/// Number of such times after which sending ends, because the switch forwards nothing.
 const SILENCES_MAX: u32 = 3;
 
 /// Result of a series.
@@ -34,31 +34,31 @@ const SILENCES_MAX: u32 = 3;
 pub struct Judged {
     /// Frames sent.
     pub sent: u32,
-    /// Different frames that arrived whole.
+    /// Distinct frames that arrived intact.
     pub received: u32,
-    /// Frames that arrived with other bytes than were sent.
+    /// Frames that arrived with changed bytes.
     pub corrupt: u32,
     /// Frames that arrived again.
     pub duplicates: u32,
-    /// Frames that arrived behind a later one of their priority and flow.
+    /// Frames that arrived after a later one of their priority and flow.
     pub reordered: u32,
-    /// Frames that nobody sent.
+    /// Frames that were never sent.
     pub foreign: u32,
-    /// The first frame that is not as it was sent.
+    /// The first incorrect frame.
     pub first_wrong: Option<String>,
 }
 
 impl Judged {
-    /// Frames that did not arrive whole.
+    /// Returns the number of frames that did not arrive intact.
     pub fn lost(&self) -> u32 {
         self.sent - self.received
     }
 
-    /// `Ok` if all arrived, once, in order, byte for byte, and nothing else.
+    /// Checks that all frames arrived once, in order and unchanged, and no others.
     ///
     /// # Errors
     ///
-    /// What is wrong.
+    /// Describes the first problem.
     pub fn is_perfect(&self) -> Result<()> {
         if self.lost() > 0 {
             bail!("{self}");
@@ -66,11 +66,11 @@ impl Judged {
         self.is_true()
     }
 
-    /// `Ok` if what arrived is as it was sent; some may be missing.
+    /// Checks that all received frames are correct; some may be missing.
     ///
     /// # Errors
     ///
-    /// What is wrong.
+    /// Describes the first problem.
     pub fn is_true(&self) -> Result<()> {
         if self.corrupt + self.duplicates + self.reordered + self.foreign > 0 {
             bail!("{self}");
@@ -93,11 +93,11 @@ impl std::fmt::Display for Judged {
     }
 }
 
-/// Sends `series` obeying pauses, until all arrived or nothing more comes.
+/// Sends `series`, obeying pauses, until all frames have arrived or no more do.
 ///
 /// # Errors
 ///
-/// When the NIC takes no frames, or the run is interrupted.
+/// When the NIC accepts no frames, or the run is interrupted.
 pub fn run(ends: &[End], series: &Series, pace: Pace) -> Result<Judged> {
     let [from, to] = series.ports.map(|port| &ends[port]);
     let mut judge = Judge::new(series);
@@ -133,18 +133,19 @@ pub fn run(ends: &[End], series: &Series, pace: Pace) -> Result<Judged> {
             heard = Instant::now();
         }
     }
-    // Unsent or duplicated frames come behind the last one.
+    // Unexpected or duplicated frames follow the last one.
     while let Some(frame) = to.receive(Duration::from_millis(50)) {
         judge.take(&frame);
     }
     Ok(judge.judged)
 }
 
-/// Sends a series as fast as the NIC takes it, obeying no pause, and does `then` once all is sent; judges what arrives.
+/// Sends a series as fast as the NIC accepts it, ignoring pauses, calls `then` once all is sent, and judges the received
+/// frames.
 ///
 /// # Errors
 ///
-/// As [`run`], and what `then` says.
+/// Those of [`run`], and of `then`.
 pub fn flood(ends: &[End], series: &Series, then: impl FnOnce() -> Result<()>) -> Result<Judged> {
     let [from, to] = series.ports.map(|port| &ends[port]);
     let mut judge = Judge::new(series);
@@ -163,19 +164,18 @@ pub fn flood(ends: &[End], series: &Series, then: impl FnOnce() -> Result<()>) -
     Ok(judge.judged)
 }
 
-/// Judges frames of one series as they come.
+/// Judges the frames of one series as they arrive.
 #[derive(Debug)]
 pub struct Judge<'a> {
     series: &'a Series,
     seen: Vec<bool>,
-    /// By priority and flow, within which frames keep their order.
+    /// Last number by priority and flow, within which frames keep their order.
     last: BTreeMap<(u8, Option<u32>), u32>,
-    /// Results until now; `sent` is the caller's.
+    /// Results until now; the caller sets `sent`.
     pub judged: Judged,
 }
 
 impl<'a> Judge<'a> {
-    /// Nothing has come yet.
     pub fn new(series: &'a Series) -> Self {
         Self {
             series,
@@ -185,14 +185,14 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// One frame that arrived.
+    /// Judges one received frame.
     pub fn take(&mut self, frame: &[u8]) {
         let judged = &mut self.judged;
         let known = named(frame).filter(|(series, number, _)| {
             *series == self.series.id && (*number as usize) < self.seen.len()
         });
         let Some((_, number, priority)) = known else {
-            // Announcements of the switch, by LLDP.
+            // The switch's LLDP announcements.
             if frame.get(12..14) != Some(&[0x88, 0xcc]) {
                 judged.foreign += 1;
                 let text = || format!("{} B that nobody sent: {:02x?}", frame.len(), head(frame));

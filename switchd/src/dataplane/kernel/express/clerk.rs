@@ -1,5 +1,5 @@
-//! Keeps the maps of the express path as the switch has it: routes, which ports frames may leave by, and frames that were lost
-//! between program and loop. All that waits for something is done here, and never by the loop.
+//! Keeps the maps of the express path up to date: routes, open ports, and frames lost between program and loop. Everything
+//! that blocks is done here and never by the loop.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Checks between two judgements of the ports, and two searches for lost frames.
 const JUDGE_EVERY: u64 = 5;
 const SEARCH_EVERY: u64 = 10;
-/// Time for the loop to answer before the request is repeated at the next check.
+/// Time for the loop to answer before the request is repeated.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
 const ROUTES_MAX: usize = 65_536;
 
@@ -45,21 +45,21 @@ struct Work {
     path: Arc<ExpressPath>,
     words: ExpressWords,
     ways: Ways,
-    /// `None` while the loop has it.
+    /// `None` while the loop has the listing.
     listing: Option<Box<Listing>>,
     /// Routes in the map, and their version.
     routes: Routes,
     version: Option<u64>,
-    /// Ports and priorities with frames inside at the last search.
+    /// Ports and priorities that had frames inside at the last search.
     unequal: Vec<[bool; PRIORITY_COUNT]>,
 }
 
 impl Clerk {
-    /// Starts the thread, for this many ports.
+    /// Starts the thread.
     ///
     /// # Errors
     ///
-    /// When the words cannot be mapped or there can be no more threads.
+    /// When the words cannot be mapped or the thread cannot be started.
     pub(in crate::dataplane) fn start(
         path: Arc<ExpressPath>,
         ways: Ways,
@@ -99,10 +99,10 @@ impl Clerk {
 
 #[derive(Debug, thiserror::Error)]
 pub(in crate::dataplane) enum StartError {
-    /// There is no memory for the words.
+    /// The words cannot be mapped.
     #[error(transparent)]
     Words(#[from] EbpfError),
-    /// There can be no more threads.
+    /// The thread cannot be started.
     #[error("thread: {0}")]
     Thread(#[from] io::Error),
 }
@@ -131,7 +131,7 @@ impl Work {
         }
     }
 
-    /// Returns false when the loop takes no more requests now, or has ended.
+    /// Returns false when the loop accepts no more requests now, or has ended.
     fn ask(&self, order: ExpressOrder) -> bool {
         let is_sent = self.ways.requests.try_send(Request::Express(order)).is_ok();
         if is_sent {
@@ -140,7 +140,7 @@ impl Work {
         is_sent
     }
 
-    /// Writes the switch's routes to the programs. Meanwhile the loop has switched the path off.
+    /// Writes the switch's routes to the programs. In the meantime the loop has disabled the path.
     fn follow_routes(&mut self) {
         if let Some(listing) = self.listing.take() {
             let request = Request::Express(ExpressOrder::List(listing));
@@ -173,7 +173,7 @@ impl Work {
         self.listing = Some(listing);
     }
 
-    /// After a grace period, no program reads the old ones, or forwards by them.
+    /// After a grace period, no program reads or uses the old routes.
     fn write_routes(&mut self, listing: &Listing) -> Result<(), EbpfError> {
         wait();
         let is_single = |(destination, _): &&(MacAddress, PortId)| !destination.is_group();
@@ -183,7 +183,7 @@ impl Work {
         Ok(())
     }
 
-    /// A frame that is lost between program and loop would keep its flow off the path for ever.
+    /// Finds lost frames: one lost between program and loop would keep its flow off the path forever.
     fn search(&mut self) {
         let mut entered: ByFlow = Vec::with_capacity(self.unequal.len());
         let mut is_found = false;

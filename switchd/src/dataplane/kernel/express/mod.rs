@@ -1,6 +1,7 @@
-//! The kernel's side of the express path: maps that the programs of all ports share, and which devices frames may be sent to.
+//! The kernel's side of the express path: maps that the programs of all ports share, and the devices that frames may be sent
+//! to.
 //!
-//! The [clerk] keeps them as the switch has it, on a thread of its own.
+//! The [clerk] keeps them up to date on a separate thread.
 //!
 //! Design: docs/src/internals/express.md.
 
@@ -32,17 +33,17 @@ use crate::dataplane::exchange::messages::Request;
 use crate::dataplane::ids;
 use crate::dataplane::threads::wake::Wake;
 
-/// Per frame on the line: FCS, preamble, start delimiter and gap.
+/// Per frame on the line: FCS, preamble, start delimiter and gap, in bytes.
 const LINE_OVERHEAD_BYTES: u64 = 4 + 8 + 12;
 
 #[derive(Debug)]
 pub(in crate::dataplane) struct ExpressPath {
     maps: ExpressMaps,
     losses: RedirectLosses,
-    /// Priorities that may use it, one bit for each.
+    /// Priorities that may use the path, one bit for each.
     priorities: u8,
     length_max: Bytes,
-    /// Programs check for room if frames need it, and the kernel supports it.
+    /// True if frames need room and the kernel lets programs check for it.
     looks_for_room: bool,
     ports: Mutex<Vec<PortSide>>,
 }
@@ -54,14 +55,12 @@ struct PortSide {
     device_name: String,
     is_shared: bool,
     line: Line,
-    /// The kernel refuses the program with the path, and the port has a smaller one.
+    /// True if the kernel refuses the program with the path and the port uses a smaller one.
     is_refused: bool,
-    /// Its frames need room, and programs cannot check for it: in generic mode, or without kernel
-    /// support.
+    /// True if its frames need room but programs cannot check for it: in generic mode, or without kernel support.
     is_blind: bool,
-    /// A veth that offers TCP segmentation passes the core's frames to its other end's processor,
-    /// and redirected ones to the other end's NAPI, unless a program is attached there: one could
-    /// overtake another.
+    /// A veth that offers TCP segmentation passes the core's frames to its peer's CPU, and redirected ones to the peer's
+    /// NAPI unless a program is attached there, so frames could be reordered.
     segmentation: SwitchedOff,
     is_managed: bool,
     device: Option<Device>,
@@ -70,8 +69,7 @@ struct PortSide {
 }
 
 impl ExpressPath {
-    /// Creates the path, without any device; or returns the reason against it: a setting, or a lack
-    /// of the kernel.
+    /// Creates the path without any device, or returns the reason against it: a setting, or missing kernel support.
     fn open(config: &DaemonConfig, threads: usize) -> Result<Self, State> {
         let wish = wishes(config).max_by_key(|wish| *wish as u8);
         if wish.is_none_or(|wish| wish == Express::Off) {
@@ -130,8 +128,7 @@ impl ExpressPath {
             .then_some(&self.maps)
     }
 
-    /// Excludes frames received on `port` from the path: the kernel refuses the program with it,
-    /// and accepts one without.
+    /// Excludes frames received on `port` from the path: the kernel accepts only the program without it.
     pub(in crate::dataplane) fn refuse(&self, port: PortId) {
         self.side(port, |side| side.is_refused = true);
     }
@@ -149,7 +146,7 @@ impl ExpressPath {
         })
     }
 
-    /// Allows frames to leave by `port`'s device, as far as the device permits.
+    /// Lets express frames leave through `port`'s device, if the device permits it.
     pub(in crate::dataplane) fn arrive(&self, port: PortId, device: &Device) {
         let number = port.index() as u8;
         let is_set = self
@@ -170,7 +167,7 @@ impl ExpressPath {
         }
     }
 
-    /// Excludes `port` as an egress; the loop has been notified before.
+    /// Excludes `port` as an egress; the loop was notified before.
     pub(in crate::dataplane) fn leave(&self, port: PortId) {
         self.side(port, |side| (side.device, side.told) = (None, None));
         if let Err(error) = self.maps.clear_device(port.index() as u8) {
@@ -178,8 +175,7 @@ impl ExpressPath {
         }
     }
 
-    /// Judges all ports, and passes changes to `tell`, which returns false when the loop cannot be
-    /// notified now.
+    /// Evaluates all ports and passes changes to `tell`, which returns false when the loop cannot be notified now.
     fn judge(&self, tell: impl Fn(PortId, State) -> bool) {
         for (port, side) in ids().zip(&mut *self.lock()) {
             let state = side.state();
@@ -212,12 +208,12 @@ impl ExpressPath {
     }
 }
 
-/// The path before the loop runs.
+/// The express path before the loop runs.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Prospect {
     path: Option<Arc<ExpressPath>>,
     parts: Option<ExpressParts>,
-    /// Reason for which there is no path, if there is none.
+    /// Reason for which there is no path, if any.
     absent: State,
     listings: Receiver<Box<Listing>>,
 }
@@ -225,7 +221,7 @@ pub(in crate::dataplane) struct Prospect {
 impl Prospect {
     /// Evaluates the settings and the kernel, for this many threads that serve sockets.
     pub(in crate::dataplane) fn new(config: &DaemonConfig, threads: usize) -> Self {
-        // One listing goes back and forth.
+        // One listing is passed back and forth.
         let (sender, listings) = bounded(1);
         let opened = ExpressPath::open(config, threads).and_then(|path| {
             let parts = path.parts(sender).map_err(refused)?;
@@ -245,12 +241,12 @@ impl Prospect {
         self.path.as_deref()
     }
 
-    /// Takes the loop's part, or returns the reason for which there is none.
+    /// Takes the loop's part, or returns the reason for which there is no path.
     pub(in crate::dataplane) fn take_parts(&mut self) -> Result<ExpressParts, State> {
         self.parts.take().ok_or(self.absent)
     }
 
-    /// Begins to maintain the path for a running loop. Without a clerk it stays off.
+    /// Starts to maintain the path for a running loop. Without a clerk it stays off.
     pub(in crate::dataplane) fn keep(
         self,
         devices: &[Option<Device>],
@@ -281,7 +277,7 @@ impl Prospect {
     }
 }
 
-/// The path while the loop runs.
+/// The express path while the loop runs.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Kept {
     // Ends before the maps do.
@@ -300,7 +296,7 @@ fn refused(error: EbpfError) -> State {
     State::Kernel
 }
 
-/// By destination: the port that its frames leave by.
+/// Egress port by destination.
 type Routes = BTreeMap<MacAddress, PortId>;
 
 impl PortSide {
@@ -342,7 +338,7 @@ fn wishes(config: &DaemonConfig) -> impl Iterator<Item = Express> + '_ {
     ports.map(move |port| port.express_or(default))
 }
 
-/// Returns the priorities of classes that may use the path, and of no class, one bit for each.
+/// Returns the priorities without a class, and those whose class may use the path, one bit for each.
 fn priorities(config: &DaemonConfig) -> u8 {
     let may_pass = |priority: &Priority| {
         let class = config.class_of(*priority);
@@ -352,7 +348,7 @@ fn priorities(config: &DaemonConfig) -> u8 {
     passing.fold(0, |bits, priority| bits | 1 << priority.index())
 }
 
-/// Returns true if frames of lossless classes are among those that may pass.
+/// Returns true if frames of lossless classes may use the path.
 fn needs_room(config: &DaemonConfig) -> bool {
     config.classes.iter().any(Class::needs_room)
 }

@@ -1,10 +1,10 @@
-//! The books of the loop: every frame and every chunk is in them once, and what is not is found.
+//! The loop's accounts contain every frame and every chunk once, and show what is missing.
 
 use weir_api::audit::Audit;
 
 use super::*;
 
-/// What frames of a port were dropped for where they waited.
+/// Returns the frames of a port that were dropped from queues for this reason.
 fn given_up(audit: &Audit, port: usize, reason: &str) -> u64 {
     audit.ports[port].given_up.get(reason).copied().unwrap_or(0)
 }
@@ -76,7 +76,7 @@ fn frames_that_grow_old_are_given_up() {
     bench.round_after(Duration::from_millis(5));
     let audit = bench.audit();
     assert_eq!(audit.differences(), []);
-    // One is with the transmitter, and as good as sent.
+    // The transmitter holds one, which counts as sent.
     assert_eq!((given_up(&audit, 0, "aged"), audit.ports[0].held), (9, 1));
 }
 
@@ -135,7 +135,7 @@ fn a_frame_that_the_switch_forgets_is_found() {
     let chunk = bench.arrive_data(0, 1, LOSSY, 1);
     bench.round();
     assert_eq!(bench.audit().differences(), []);
-    // The core is done with it, and nobody has told the loop.
+    // The core has completed it without reporting that to the loop.
     let _ = bench
         .worker
         .switch

@@ -1,4 +1,4 @@
-//! A loop over rings in plain memory, and frames to give it.
+//! A loop over rings in plain memory, and frames to feed it.
 
 use std::os::fd::AsFd;
 
@@ -36,7 +36,7 @@ pub(super) const STEP: Duration = Duration::from_micros(10);
 pub(super) const FAST: BitRate = BitRate::from_mbit(100_000);
 pub(super) const SLOW: BitRate = BitRate::from_mbit(10);
 
-/// What a test may want otherwise.
+/// Settings that a test may change.
 pub(super) struct Setup {
     pub(super) rate: BitRate,
     /// At every port.
@@ -47,19 +47,19 @@ pub(super) struct Setup {
     pub(super) event_capacity: usize,
     /// The lossless class has Levels.
     pub(super) has_levels: bool,
-    /// Of every class.
+    /// For every class.
     pub(super) age_limit: Option<Duration>,
-    /// Of every class.
+    /// For every class.
     pub(super) ecn: Option<RedConfig>,
-    /// Of each lossy (port, priority); a lossless one has four times as much.
+    /// Size for each lossy (port, priority); a lossless one has four times as much.
     pub(super) buffer: Bytes,
     pub(super) ring: usize,
     /// Chunks beyond those that back the buffers.
     pub(super) spare: usize,
     pub(super) link_down_hold: Duration,
-    /// By port; none where tags mean nothing.
+    /// By port; empty if the switch ignores tags.
     pub(super) vlans: Vec<VlanPort>,
-    /// Changes whatever else a test wants otherwise.
+    /// Further changes by a test.
     pub(super) adjust: fn(&mut SwitchConfig),
 }
 
@@ -152,7 +152,7 @@ impl Bench {
         self.worker.round(self.now)
     }
 
-    /// Rounds until nothing is left to do now.
+    /// Runs rounds until there is no work now.
     pub(super) fn settle(&mut self) {
         let busy = (0..1_000).take_while(|_| self.round()).count();
         assert!(busy < 1_000, "there is always something to do");
@@ -199,7 +199,7 @@ impl Bench {
         self.snapshots.try_recv().unwrap()
     }
 
-    /// A snapshot with the books of the loop.
+    /// Returns a snapshot with the loop's accounts.
     pub(super) fn books(&mut self) -> Box<Snapshot> {
         let mut snapshot = Box::<Snapshot>::default();
         snapshot.tables.accounts = true;
@@ -207,13 +207,13 @@ impl Bench {
         self.snapshots.try_recv().unwrap()
     }
 
-    /// The books as `GET /v1/audit` tells them.
+    /// Returns the accounts in the form of `GET /v1/audit`.
     pub(super) fn audit(&mut self) -> Audit {
         let snapshot = self.books();
         audit(["a", "b", "c"].into_iter(), &snapshot)
     }
 
-    /// Chunks that transmitters have.
+    /// Returns the number of chunks held by transmitters.
     pub(super) fn outstanding(&self) -> usize {
         let ports = self.worker.ports.iter();
         ports.map(|state| state.outstanding.len()).sum()
@@ -224,7 +224,7 @@ impl Bench {
         poll(&mut descriptors, PollTimeout::ZERO).unwrap() == 1
     }
 
-    /// Every chunk is free, lent to a kernel, held by the switch, or carries a control frame.
+    /// Asserts that every chunk is free, lent to a kernel, held by the switch, or holds a control frame.
     pub(super) fn assert_conserved(&self) {
         let worker = &self.worker;
         let control: Vec<_> = worker.accounts.control_chunks().collect();
@@ -316,7 +316,7 @@ pub(super) fn id(port: usize) -> PortId {
     PortId::from_index(port).unwrap()
 }
 
-/// Address of the host behind a port.
+/// Returns the address of the host behind a port.
 pub(super) fn host(port: usize) -> MacAddress {
     MacAddress([2, 0, 0, 0, 1, port as u8])
 }
@@ -341,7 +341,7 @@ pub(super) fn meta(class: FrameClass, priority: u8) -> Meta {
     }
 }
 
-/// A frame of `length` bytes, 18 at least, that no other `id` has.
+/// Returns a frame of `length` bytes, at least 18, that is unique for its `id`.
 pub(super) fn data(from: usize, to: usize, id: u32, length: usize) -> Vec<u8> {
     let mut bytes = frame_between(host(from), host(to));
     bytes.extend_from_slice(&id.to_be_bytes());
@@ -376,7 +376,7 @@ pub(super) fn clcm() -> Clcm {
     Clcm::begin(Priority::new(LOSSLESS).unwrap(), hop)
 }
 
-/// The pause time of the lossless priority in a frame, if the frame is PFC that names it.
+/// Returns the pause time of the lossless priority if the frame is PFC that includes it.
 pub(super) fn pause_of(bytes: &[u8]) -> Option<Quanta> {
     match MacControl::parse(bytes) {
         Ok(MacControl::Pfc { times }) => times[usize::from(LOSSLESS)],
@@ -384,10 +384,10 @@ pub(super) fn pause_of(bytes: &[u8]) -> Option<Quanta> {
     }
 }
 
-/// A port, what arrives there, and what the frame is dropped for.
+/// A port, a frame that arrives there, and the reason for which it is dropped.
 type Refused = (usize, Option<Meta>, Vec<u8>, Option<DropReason>);
 
-/// One frame for each reason for which the loop refuses frames.
+/// Returns one frame for each reason for which the loop refuses frames.
 pub(super) fn frames_to_refuse() -> Vec<Refused> {
     let class = |class| Some(meta(class, LOSSY));
     let whole = data(0, 1, 1, 100);

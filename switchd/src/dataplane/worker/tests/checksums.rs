@@ -24,7 +24,7 @@ fn datagram() -> Vec<u8> {
     frame
 }
 
-/// The frame that leaves for one that came, and the checksums that were finished.
+/// Returns the frame sent for one received, and the number of finished checksums.
 fn forwarded(finishes: bool, frame: &[u8]) -> (Vec<u8>, u64) {
     let mut bench = Bench::new(&Setup {
         finishes,
@@ -52,7 +52,7 @@ fn a_checksum_is_finished_where_the_device_is_virtual() {
     sum.add(&(found.length as u16).to_be_bytes());
     sum.add(&sent[found.start..]);
     assert_eq!(sum.folded(), 0xFFFF, "a receiver takes it");
-    // All else is as it was, and a frame that is whole stays so.
+    // All else is unchanged, and a complete frame stays as it is.
     let mut restored = sent.clone();
     restored[found.at..found.at + 2].copy_from_slice(&frame[found.at..found.at + 2]);
     assert_eq!(restored, frame);

@@ -1,4 +1,4 @@
-//! Congestion marks on the bytes of frames.
+//! Congestion marks in the bytes of frames.
 
 use weir_core::{MarkAt, PartsPerMillion, RedConfig};
 
@@ -7,7 +7,7 @@ use super::*;
 const NOT_ECT: u8 = 0b00;
 const ECT: u8 = 0b10;
 const CE: u8 = 0b11;
-/// As in the header of every frame here; its low two bits are the ECN field.
+/// DSCP of every frame here; the low two bits are the ECN field.
 const DSCP: u8 = 46 << 2;
 const TRAFFIC_CLASS_AT: usize = 15;
 const LENGTH: usize = 500;
@@ -20,7 +20,7 @@ const STEP_AT_TWO: RedConfig = RedConfig {
     at: MarkAt::Arrival,
 };
 
-/// An IPv4 packet with a header checksum that holds, from port 0 to port 1.
+/// Returns an IPv4 packet with a valid header checksum, from port 0 to port 1.
 fn packet(ecn: u8, id: u8) -> Vec<u8> {
     let mut frame = frame_between(host(0), host(1));
     let mut header = [
@@ -61,10 +61,10 @@ fn sum(header: &[u8]) -> u16 {
     ((sum & 0xFFFF) + (sum >> 16)) as u16
 }
 
-/// What becomes of packets with these ECN fields that all wait at one egress.
+/// Returns the packets with these ECN fields after all of them have waited at one egress.
 fn pass(setup: &Setup, priority: u8, fields: &[u8]) -> (Bench, Vec<Vec<u8>>) {
     let mut bench = Bench::new(setup);
-    // A lossy class does not obey pauses; a port whose link is down keeps its frames.
+    // A lossy class does not obey pauses, but a port whose link is down keeps its frames.
     let set_link = |up| Command::SetLink { port: id(1), up };
     bench.command(set_link(false));
     bench.settle();
@@ -93,7 +93,7 @@ fn at_departure_what_leaves_a_long_queue_behind_says_so() {
         ..Setup::default()
     };
     let (bench, sent) = pass(&setup, LOSSLESS, &[ECT, ECT, NOT_ECT, ECT, ECT]);
-    // Four, three, two, one and no frames wait behind them.
+    // Frames waiting behind each: four, three, two, one, none.
     let expected = [CE, CE, NOT_ECT, ECT, ECT];
     assert_eq!(sent.len(), expected.len());
     for (frame, ecn) in sent.iter().zip(expected) {
@@ -133,7 +133,7 @@ fn what_finds_a_long_queue_leaves_with_congestion_experienced_in_every_mode() {
 
 #[test]
 fn a_class_without_thresholds_marks_nothing() {
-    // Lossy frames for a link that is down use half of their buffer at most.
+    // Lossy frames for a link that is down use at most half of their buffer.
     for (priority, count) in [(LOSSY, 8), (LOSSLESS, 12)] {
         let (bench, sent) = pass(&Setup::default(), priority, &[ECT; 12][..count]);
         for (id, frame) in (0..).zip(&sent) {

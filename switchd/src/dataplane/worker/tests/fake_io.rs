@@ -1,7 +1,7 @@
 //! Rings in plain memory, so that the loop's tests need neither a kernel nor privileges.
 //!
-//! Every chunk is in one place at a time, as [`Io`] asks; a caller that hands in what it does not hold
-//! fails the test at once.
+//! Every chunk is in one place at a time, as [`Io`] requires; passing a chunk that the caller does not hold fails the test
+//! at once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -15,14 +15,14 @@ use crate::dataplane::messages::{KernelLosses, Ring, Rings};
 use crate::dataplane::rings::io::{Batch, Io};
 
 const CHUNK_SIZE: usize = 2048;
-/// However small the parts of frames are in a test, control frames fit into one.
+/// Control frames fit into one chunk even if a test splits frames into smaller parts.
 const CONTROL_ROOM: usize = 256;
 
 thread_local! {
     static NOW: Cell<Instant> = const { Cell::new(Instant::ZERO) };
 }
 
-/// Virtual time of this test; a look at it takes a microsecond.
+/// Virtual time of this test; each reading advances it by a microsecond.
 pub(super) fn clock() -> Instant {
     let now = NOW.get() + Duration::from_micros(1);
     NOW.set(now);
@@ -33,7 +33,7 @@ pub(super) fn set_clock(now: Instant) {
     NOW.set(now);
 }
 
-/// A frame that has left.
+/// A sent frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) port: usize,
@@ -41,7 +41,7 @@ pub(super) struct Sent {
     pub(super) bytes: Vec<u8>,
 }
 
-/// All frames that have left, oldest first; outlives the loop.
+/// All sent frames, oldest first; outlives the loop.
 pub(super) type SentLog = Rc<RefCell<Vec<Sent>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,36 +61,35 @@ struct FakeChunk {
     next: Option<Chunk>,
 }
 
-/// Frames are in its queues by their first chunks.
+/// Queues contain the first chunks of frames.
 #[derive(Debug)]
 struct FakePort {
     fill: VecDeque<Chunk>,
     rx: VecDeque<Chunk>,
     tx: VecDeque<Chunk>,
     done: VecDeque<Chunk>,
-    /// Completions of chunks that are not this port's any more.
+    /// Completions of chunks that this port no longer holds.
     stray: Vec<Chunk>,
     budget: usize,
-    /// It has no rings.
     parted: bool,
 }
 
-/// The rings of all ports. All chunks are the caller's at first.
+/// The rings of all ports. At first the caller holds all chunks.
 #[derive(Debug)]
 pub(super) struct FakeIo {
     chunks: Vec<FakeChunk>,
     ports: Vec<FakePort>,
     ring: usize,
-    /// Bytes of a frame that a chunk takes.
+    /// Bytes of a frame per chunk.
     pub(super) part: usize,
     pub(super) sent: SentLog,
-    /// The limit of every sleep so far.
+    /// Timeouts of all sleeps so far.
     pub(super) waits: Vec<Option<Duration>>,
-    /// Length of the next sleep.
+    /// Duration of the next sleep.
     pub(super) sleeps: Option<Duration>,
-    /// The port whose rings were taken last.
+    /// Port whose rings were taken last.
     joined: Option<usize>,
-    /// Slots of every port's ring that are kept for frames with a credit.
+    /// Slots of every port's ring reserved for frames with a credit.
     pub(super) kept: Option<u32>,
     /// Frames counted out of rings, with and without a credit.
     pub(super) counted_out: [u64; 2],
@@ -130,7 +129,7 @@ impl FakeIo {
         }
     }
 
-    /// A frame comes in. `None`: the kernel has nothing to receive into and drops it.
+    /// Receives a frame. Returns `None` if the kernel has no chunk to receive into and drops it.
     pub(super) fn arrive(
         &mut self,
         port: usize,
@@ -157,13 +156,13 @@ impl FakeIo {
         Some(chunks[0])
     }
 
-    /// How many frames a port's device takes at one [`flush`](Io::flush); with none it is stuck.
+    /// Sets the number of frames that a port's device takes per [`flush`](Io::flush); with zero it is stuck.
     pub(super) fn set_budget(&mut self, port: usize, budget: usize) {
         self.ports[port].budget = budget;
     }
 
-    /// A port's device is gone, and whoever asks for them may have back the chunks that it had to send. It says of all of them
-    /// that it is done, but late.
+    /// Removes a port's device. The caller may reclaim the chunks it had to send; the device still completes all of them,
+    /// but late.
     pub(super) fn lose_device(&mut self, port: usize) {
         let state = &mut self.ports[port];
         state.budget = 0;
@@ -173,27 +172,27 @@ impl FakeIo {
         }
     }
 
-    /// True while a port has something to receive into.
+    /// Returns true while a port has chunks to receive into.
     pub(super) fn is_receiving(&self, port: usize) -> bool {
         !self.ports[port].fill.is_empty()
     }
 
-    /// Frames that a port's device has yet to take.
+    /// Returns the number of frames that a port's device has not taken yet.
     pub(super) fn tx_waiting(&self, port: usize) -> usize {
         self.ports[port].tx.len()
     }
 
-    /// Received frames that nobody has looked at.
+    /// Returns the number of received frames not processed yet.
     pub(super) fn rx_waiting(&self, port: usize) -> usize {
         self.ports[port].rx.len()
     }
 
-    /// Chunks that the kernel has to receive into, or has received into.
+    /// Returns the number of chunks lent to the kernel, empty or filled.
     pub(super) fn lent(&self) -> usize {
         self.count_where(|place| matches!(place, Place::Fill | Place::Rx))
     }
 
-    /// True while the chunk is in a TX ring.
+    /// Returns true while the chunk is in a TX ring.
     pub(super) fn is_with_transmitter(&self, chunk: usize) -> bool {
         matches!(self.chunks[chunk].place, Place::Tx(_))
     }
@@ -203,7 +202,6 @@ impl FakeIo {
         all.filter(|chunk| is(chunk.place)).count()
     }
 
-    /// The chunks of a frame.
     fn parts(&self, first: Chunk) -> Vec<Chunk> {
         let next = |chunk: &Chunk| self.chunks[*chunk as usize].next;
         std::iter::successors(Some(first), next).collect()
@@ -386,7 +384,7 @@ impl Io for FakeIo {
         }
     }
 
-    /// Numbers that no other port has.
+    /// Returns values that are unique for the port.
     fn losses(&self, port: usize) -> KernelLosses {
         KernelLosses {
             rx_ring_full_total: 100 + port as u64,
@@ -411,7 +409,7 @@ impl Io for FakeIo {
         }
     }
 
-    /// They are closed at once: what is in them is nobody's any more.
+    /// Closes the rings at once: their chunks no longer have an owner.
     fn part(&mut self, port: usize) {
         let state = &mut self.ports[port];
         let rings = [

@@ -1,4 +1,4 @@
-//! Impairments of frames that come in.
+//! Impairments of received frames.
 
 use super::*;
 use crate::dataplane::impair::{Action, ImpairFigures, ImpairPlan, Impairment};
@@ -34,7 +34,7 @@ fn end(bench: &mut Bench) {
     bench.round();
 }
 
-/// The numbers of what left by port 1, in order; frames are told apart by their bytes.
+/// Returns the numbers of the frames sent by port 1, in order.
 fn arrived(bench: &Bench, count: u32) -> Vec<u32> {
     let sent = sent_by(&bench.sent(), 1);
     let number = |bytes: &Vec<u8>| (0..count).find(|number| *bytes == data(0, 1, *number, 500));
@@ -48,7 +48,7 @@ fn each_nth_of_the_frames_that_are_meant_is_dropped_and_counted() {
     for number in 0..12 {
         bench.arrive_data(0, 1, LOSSLESS, number);
         bench.arrive_data(0, 1, LOSSY, 100 + number);
-        // Another port is none of its business.
+        // Frames of another port are not affected.
         bench.arrive_data(1, 0, LOSSLESS, number);
         bench.settle();
     }
@@ -67,7 +67,7 @@ fn each_nth_of_the_frames_that_are_meant_is_dropped_and_counted() {
     bench.arrive_data(0, 1, LOSSLESS, 0);
     bench.settle();
     assert_eq!(impairment.figures(), figures);
-    // Its time is over whether somebody ends it or not.
+    // It ends on time even if no request ends it.
     impair(&mut bench, "", 1, Action::Drop);
     bench.now = bench.now + Duration::from_secs(3_601);
     let before = sent_by(&bench.sent(), 1).len();
@@ -102,7 +102,7 @@ fn delayed_frames_keep_their_order_and_wake_the_loop() {
     assert_eq!(bench.worker.impairing.next_due(), None);
     bench.assert_conserved();
 
-    // One that ends lets go at once what it has.
+    // Ending it forwards its delayed frames at once.
     for number in 5..8 {
         bench.arrive_data(0, 1, LOSSLESS, number);
         bench.round();
@@ -129,7 +129,7 @@ fn more_than_can_be_delayed_is_dropped_and_said_so() {
     assert_eq!(figures.overflowed, 7);
     let drops = bench.worker.switch.counters(id(0)).drops;
     assert_eq!(drops[DropReason::Impaired.index()], 7);
-    // What is to be drained is not waited for.
+    // Draining does not wait for delayed frames.
     bench.request(Request::Stop {
         drain: Duration::from_secs(60),
         hands_on: false,

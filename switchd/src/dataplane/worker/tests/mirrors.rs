@@ -9,10 +9,10 @@ use weir_core::{VlanId, VlanPort, VlanSet};
 use super::*;
 use crate::dataplane::exchange::mirrors::Mirrors;
 
-/// The last port looks.
+/// The last port receives the copies.
 const MONITOR: usize = PORT_COUNT - 1;
 
-/// Ports by the names 0, 1, 2; a switch is told what to copy.
+/// Configures mirrors; ports are named 0, 1, 2.
 fn mirror(bench: &mut Bench, mirrors: &str) {
     let mut text = "name = \"s1\"\n".to_owned();
     for port in 0..PORT_COUNT {
@@ -33,7 +33,7 @@ fn mirror(bench: &mut Bench, mirrors: &str) {
     assert_eq!(bench.worker.stats.counters.commands_refused, 0);
 }
 
-/// No route leads to the monitor.
+/// Returns a loop in which no route leads to the monitor.
 fn bench() -> Bench {
     let mut bench = Bench::new(&Setup::default());
     bench.request(Request::Command(Command::RemoveRoute {
@@ -58,7 +58,7 @@ fn what_comes_in_is_copied_as_it_came_and_what_leaves_as_it_left() {
     mirror(&mut bench, "name = \"in\"\nselect-src-port = [\"0\"]");
     bench.arrive_data(0, 1, LOSSLESS, 1);
     bench.arrive_data(1, 0, LOSSLESS, 2);
-    // Nobody knows the way, and whoever looks sees it all the same.
+    // A frame without a route is copied nevertheless.
     let lost = frame_between(host(0), MacAddress([2, 9, 9, 9, 9, 9]));
     bench.arrive(0, Some(meta(FrameClass::Data, LOSSY)), &lost);
     bench.settle();
@@ -67,7 +67,7 @@ fn what_comes_in_is_copied_as_it_came_and_what_leaves_as_it_left() {
     assert_eq!(counted(&bench)[0], (2, 0));
     bench.assert_conserved();
 
-    // A second one, behind the first one's name; those of the first are counted on.
+    // The second mirror sorts before the first; the first keeps its counters.
     let both = "name = \"out\"\nselect-dst-port = [\"0\"]\nsnaplen = 20;name = \"in\"\nselect-src-port = [\"0\"]";
     mirror(&mut bench, both);
     bench.arrive_data(1, 0, LOSSY, 3);
@@ -94,7 +94,7 @@ fn no_mirror_copies_a_frame_twice_nor_a_copy_nor_a_control_frame() {
     bench.settle();
     assert_eq!(copies(&bench), vec![data(0, 1, 1, 500); 2]);
     assert_eq!(counted(&bench), [(1, 0), (1, 0)]);
-    // What comes in where copies go out is nobody's.
+    // Frames received on the output port are dropped.
     bench.arrive_data(MONITOR, 1, LOSSY, 2);
     bench.settle();
     assert_eq!(counted(&bench), [(1, 0), (1, 0)]);
@@ -107,7 +107,7 @@ fn no_mirror_copies_a_frame_twice_nor_a_copy_nor_a_control_frame() {
 fn a_monitor_that_is_too_slow_loses_copies_and_nothing_else() {
     let mut bench = bench();
     mirror(&mut bench, "name = \"m\"\nselect-all = true");
-    // The monitor's transmitter does not go on.
+    // The monitor's transmitter is stuck.
     bench.worker.io.set_budget(MONITOR, 0);
     let mut delivered = 0;
     for number in 0..2_000 {
@@ -134,7 +134,7 @@ fn a_monitor_that_is_too_slow_loses_copies_and_nothing_else() {
     bench.assert_conserved();
 }
 
-/// An access port of VLAN 7 and a trunk; copies leave by the third port.
+/// Returns a loop with an access port of VLAN 7, a trunk, and a third port for copies.
 fn in_vlans() -> Bench {
     let vlan = |number| VlanId::new(number).unwrap();
     let mut bench = Bench::new(&Setup {
@@ -153,7 +153,7 @@ fn in_vlans() -> Bench {
     bench
 }
 
-/// The VLAN of a frame that comes in by port 0 or 1 with these tags, by 802.1Q alone; 0 for none.
+/// Computes the VLAN of a frame with these tags received on port 0 or 1, from 802.1Q alone; 0 for none.
 fn vlan_by_hand(port: usize, tags: &[u16]) -> Option<u16> {
     let named = tags.first().map_or(0, |tag| tag & 0xfff);
     match (port, named) {
@@ -176,7 +176,7 @@ fn random_frames_are_copied_by_vlan_as_a_slow_model_says() {
             .copied()
             .filter(|_| below(2) == 0)
             .collect();
-        // An empty list is no list, as with Open vSwitch.
+        // As with Open vSwitch, an empty list counts as none.
         let selects = |vlan: Option<u16>| {
             chosen.is_empty() || vlan.is_some_and(|vlan| chosen.contains(&vlan))
         };
@@ -202,9 +202,9 @@ fn random_frames_are_copied_by_vlan_as_a_slow_model_says() {
             }
             bytes.extend([payload, vec![number; 40]].concat());
             let vlan = vlan_by_hand(from, &tags);
-            // Behind the trunk are all VLANs, behind the access port is its own.
+            // The trunk carries all VLANs, the access port its own.
             let leaves = vlan.is_some_and(|vlan| from == 0 || vlan == 7)
-                // A tag behind one that changes nothing is no way into another VLAN.
+                // A tag behind a priority tag does not select another VLAN.
                 && !(tags.len() > 1 && tags[0] & 0xfff == 0);
             if selects(vlan) && (arrives || leaves) {
                 expected.push(number);

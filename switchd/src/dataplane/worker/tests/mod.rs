@@ -1,4 +1,4 @@
-//! The loop over rings in plain memory, in virtual time: what becomes of frames, requests and events.
+//! The loop over rings in plain memory, in virtual time: frames, requests and events.
 
 mod audit;
 mod bench;
@@ -42,7 +42,7 @@ fn a_frame_leaves_unchanged_and_in_the_chunk_that_it_came_in() {
     let port = 1;
     assert_eq!(bench.sent(), [Sent { port, chunk, bytes }]);
     assert_eq!(bench.worker.switch.held_frames(), 0);
-    // One chunk is lacking in a fill ring: too few to be worth it.
+    // One chunk is missing in a fill ring, which is too few for a refill.
     assert_eq!(bench.worker.pool.free_count(), free + 1);
     assert!(!bench.round(), "nothing is left to do");
     bench.assert_conserved();
@@ -230,7 +230,7 @@ fn a_port_whose_device_is_gone_holds_nobody() {
         ..Setup::default()
     });
     bench.worker.io.set_budget(1, 0);
-    // Some are with the transmitter, and so many wait that the sender is paused.
+    // The transmitter holds some, and so many wait that the sender is paused.
     let mut count = 0;
     while bench.sent_by(0).is_empty() {
         bench.arrive_data(0, 1, LOSSLESS, count);
@@ -250,7 +250,7 @@ fn a_port_whose_device_is_gone_holds_nobody() {
     assert_eq!(port_down(&bench), u64::from(count) - outstanding as u64);
     let kernel = bench.snapshot().ports[1].kernel;
     assert_eq!(kernel.tx_device_drops_total, outstanding as u64);
-    // What comes for it is dropped, whatever is said of its link, and others are none the worse for it.
+    // Frames for it are dropped, whatever the state of its link, and other ports are not affected.
     bench.command(Command::SetLink {
         port: id(1),
         up: true,
@@ -265,13 +265,13 @@ fn a_port_whose_device_is_gone_holds_nobody() {
     bench.assert_conserved();
 }
 
-/// Its rings are closed with whatever is in them, and all of it is back exactly once.
+/// Its rings are closed with their contents, and every chunk is returned exactly once.
 #[test]
 fn a_port_whose_device_comes_back_forwards_again() {
     let mut bench = Bench::new(&Setup::default());
     bench.worker.io.set_budget(1, 0);
     for round in 0..10 {
-        // Frames that wait for it, are with its transmitter, and have come by it and were not looked at.
+        // Frames that wait for it, that its transmitter holds, and that it received but the loop has not taken.
         for number in 0..20 {
             bench.arrive_data(0, 1, LOSSLESS, round * 100 + number);
             bench.round();
@@ -319,7 +319,7 @@ fn a_port_whose_device_comes_back_forwards_again() {
     );
 }
 
-/// A pause acts after the same time, whatever the length of frames.
+/// A pause acts after the same time for any frame length.
 #[test]
 fn a_transmitter_has_bytes_not_frames() {
     for length in [60, 500, 1_500] {
@@ -424,7 +424,7 @@ fn events_beyond_the_queue_are_counted() {
 }
 
 #[test]
-fn a_snapshot_tells_of_all_ports() {
+fn a_snapshot_contains_all_ports() {
     let mut bench = Bench::new(&Setup::default());
     bench.worker.io.set_budget(1, 0);
     bench.arrive_data(0, 1, LOSSLESS, 1);

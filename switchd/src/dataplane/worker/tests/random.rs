@@ -1,4 +1,4 @@
-//! The loop under random operations: no chunk and no frame goes astray.
+//! The loop under random operations loses no chunk and no frame.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Two batches: soon full, soon empty.
+/// Two batches, so that the ring is often full and often empty.
 const SMALL_RING: usize = 128;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Frames of data; to host 9, nobody knows the way.
+    /// Data frames; host 9 has no route.
     Data {
         from: usize,
         to: usize,
@@ -32,7 +32,7 @@ enum Op {
     SendClcm {
         port: usize,
     },
-    /// How many frames a device takes at a time.
+    /// Number of frames that a device takes at a time.
     Budget {
         port: usize,
         budget: usize,
@@ -77,12 +77,12 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What went into the switch.
+/// Frames given to the switch.
 #[derive(Default)]
 struct Input {
-    /// By the number that is in the frame; those that the kernel had no memory for, too.
+    /// By the number in the frame, including those for which the kernel had no memory.
     data: BTreeMap<u32, Vec<u8>>,
-    /// Frames that the loop has been given.
+    /// Number of frames that the loop received.
     arrived: u64,
     /// Well-formed control frames among them, which are neither admitted nor dropped.
     control: u64,
@@ -107,7 +107,7 @@ impl Input {
                 }
             }
             Op::Refused(index) => {
-                // Where addresses are learnt, a frame without a route is not refused.
+                // With learning, a frame without a route is not refused.
                 let mut frames = frames_to_refuse();
                 frames.retain(|(.., reason)| *reason != Some(DropReason::NoRoute));
                 let (port, meta, bytes, reason) = index.get(&frames);
@@ -163,14 +163,14 @@ impl Input {
     }
 }
 
-/// Data whose last byte is its priority, which is nowhere else in it.
+/// Returns a data frame whose last byte is its priority, which occurs nowhere else in it.
 fn tagged(from: usize, to: usize, number: u32, priority: u8, length: usize) -> Vec<u8> {
     let mut bytes = data(from, to, number, length.max(19));
     *bytes.last_mut().unwrap() = priority;
     bytes
 }
 
-/// Undoes all that could hold a frame back, and lets everything out.
+/// Undoes everything that could hold a frame back, and sends all frames.
 fn let_go(bench: &mut Bench) -> Result<(), TestCaseError> {
     while !bench.requests.is_empty() {
         bench.round();
@@ -182,7 +182,7 @@ fn let_go(bench: &mut Bench) -> Result<(), TestCaseError> {
             up: true,
         });
     }
-    // Longer than the longest pause, than any release, and than all buffers take to leave.
+    // Longer than the longest pause, any release, and the time to empty all buffers.
     for _ in 0..20_000 {
         bench.round_after(Duration::from_millis(1));
         bench.assert_conserved();
@@ -195,7 +195,7 @@ fn let_go(bench: &mut Bench) -> Result<(), TestCaseError> {
     Err(TestCaseError::fail("frames are stuck"))
 }
 
-/// Every frame that was admitted has left: unchanged, once at each port, in order.
+/// Asserts that every admitted frame was sent unchanged, once per port, in order.
 fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseError> {
     let mut delivered = BTreeSet::new();
     let mut last = BTreeMap::new();
@@ -222,7 +222,7 @@ fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseErro
     let audit = bench.audit();
     prop_assert_eq!(audit.differences(), []);
     prop_assert_eq!(audit.ports.iter().map(|port| port.held).sum::<u64>(), 0);
-    // Lossy frames for a link that goes down use half of their buffer at most; nothing else is dropped where it waits.
+    // Lossy frames for a link that goes down use at most half of their buffer; no other queued frame is dropped.
     let given_up = audit.ports.iter().flat_map(|port| &port.given_up);
     let mut waited = 0;
     for (reason, frames) in given_up.filter(|(_, frames)| **frames > 0) {
@@ -237,7 +237,7 @@ fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseErro
         audit.ports.iter().map(|port| port.read).sum::<u64>(),
         input.control
     );
-    // A frame that is flooded may still leave by another port.
+    // A flooded frame may still be sent by another port.
     let delivered = delivered.len() as u64;
     prop_assert!(delivered <= admitted && delivered + waited >= admitted);
     let refused: u64 = audit
@@ -246,7 +246,7 @@ fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseErro
         .flat_map(|port| port.refused.values())
         .sum();
     prop_assert_eq!(admitted + refused + input.control, input.arrived);
-    // So is each copy that is dropped, also where another one leaves.
+    // Each dropped copy counts too, even if another copy is sent.
     prop_assert!(dropped >= refused + waited);
     prop_assert_eq!(bench.worker.stats.counters.rx_frames, input.arrived);
     prop_assert_eq!(
@@ -264,12 +264,12 @@ proptest! {
         ops in prop::collection::vec(op(), 1..120),
         is_slow: bool,
         learns: bool,
-        // With one, control frames that are due in every round of a millisecond would be all that leaves.
+        // With one, control frames, which are due in every round of a millisecond, would take all of it.
         outstanding_max in 2..100usize,
         has_large_buffers: bool,
         // Frames of one chunk each, or of up to three.
         part in prop_oneof![Just(2048usize), Just(600)],
-        // From a pool that leaves fill rings empty to one that has all they want.
+        // From a pool that leaves fill rings empty to one that fills them all.
         spare in RESERVE..PORT_COUNT * SMALL_RING + 2 * RESERVE,
     ) {
         let mut bench = Bench::new(&Setup {

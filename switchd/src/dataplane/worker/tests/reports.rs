@@ -1,4 +1,4 @@
-//! Reports of dropped frames: for a reason of the core, a frame that it drops and the report that a decoder reads.
+//! Reports of dropped frames: for every reason of the core, a dropped frame and its decoded report.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,7 +14,7 @@ use crate::dataplane::impair::Action;
 use crate::dataplane::tap::{Choice, Tap, TapPlan, DROPS_PLACE};
 use crate::model::sight::Verdict;
 
-/// As many as no test drops in a second.
+/// More drops than any test causes in a second.
 const PER_SECOND: u32 = 10_000;
 
 fn watch(bench: &mut Bench) -> Arc<Tap> {
@@ -36,8 +36,7 @@ fn watch(bench: &mut Bench) -> Arc<Tap> {
     tap
 }
 
-/// Takes the copies, checks that there is one for each drop that the switch has counted, and returns the reasons that a
-/// decoder reads in the reports of them.
+/// Takes the copies, checks that there is one for each counted drop, and returns the reasons in the decoded reports.
 fn reported(bench: &Bench, tap: &Tap) -> Vec<String> {
     let mut counted = [DropCounts::default(); PORT_COUNT];
     let mut names = Vec::new();
@@ -81,7 +80,7 @@ fn data_at(bench: &mut Bench, port: usize, priority: u8, bytes: &[u8]) {
     bench.round();
 }
 
-/// So many frames of 500 bytes from `from` to port 1, which sends nothing.
+/// Sends `frames` frames of 500 bytes from `from` to port 1, which sends nothing.
 fn crowd(bench: &mut Bench, from: usize, priority: u8, frames: u32) {
     bench.worker.io.set_budget(1, 0);
     for number in 0..frames {
@@ -95,7 +94,7 @@ fn wait(bench: &mut Bench, time: Duration) {
     bench.round();
 }
 
-/// A frame waits for port 1, whose neighbour pauses it.
+/// Makes a frame wait for port 1, whose neighbour pauses it.
 fn held(bench: &mut Bench) {
     bench.arrive_pfc(1, LOSSLESS, Quanta::MAX);
     bench.round();
@@ -109,7 +108,7 @@ fn to_all(from: usize) -> Vec<u8> {
     bytes
 }
 
-/// With tags behind the addresses.
+/// Returns a frame with tags behind the addresses.
 fn tagged(tags: &[u16]) -> Vec<u8> {
     let mut bytes = frame_between(host(0), host(1));
     for (place, tag) in tags.iter().enumerate() {
@@ -153,7 +152,7 @@ fn with_key(config: &mut SwitchConfig) {
     });
 }
 
-/// A neighbour with the key, whose port 0 is at the other end of the bench's port 0, sends a message twice.
+/// Receives the same message twice from a neighbour that has the key, whose port 0 is connected to the bench's port 0.
 fn replay(bench: &mut Bench) {
     let port = PortConfig::new(PortRole::Fabric, FAST, host(9));
     let lossy = ClassConfig::new(ClassMode::Lossy {
@@ -191,7 +190,7 @@ fn replay(bench: &mut Bench) {
 
 type Cause = (Setup, fn(&mut Bench));
 
-/// How a frame comes to be dropped for this reason; `None` for what [`frames_to_refuse`] has.
+/// Returns how to cause a drop for this reason; `None` for reasons in [`frames_to_refuse`].
 fn cause(reason: DropReason) -> Option<Cause> {
     cause_as_usual(reason).or_else(|| cause_by_setting(reason))
 }
@@ -333,8 +332,9 @@ fn on_tree(ports: [usize; 2]) -> FloodConfig {
 
 #[test]
 fn a_drop_has_one_report_that_names_its_reason() {
-    // The tables have a place for each copy of each frame in memory: only a caller's error fills them. A foreign source
-    // needs two edge ports, and the bench has one; storms and the lifetime limit drop what the neighbour holds, as age does.
+    // The tables have room for each copy of each frame in memory, so only a caller's error fills them. A foreign source
+    // needs two edge ports, and the bench has one; storms and the lifetime limit drop frames held by the neighbour, as age
+    // does.
     let left_out = [
         DropReason::TableFull,
         DropReason::ForeignSource,

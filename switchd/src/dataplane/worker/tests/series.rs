@@ -1,4 +1,4 @@
-//! Series: readings at their times, and those that are missing.
+//! Series: readings at their times, and lost readings.
 
 use super::*;
 use crate::dataplane::series::{Reading, Series};
@@ -31,7 +31,7 @@ fn readings_come_at_their_times_and_add_up_to_the_counters() {
     let series = series(&mut bench, 1);
     let began = bench.now;
     for round in 0..400 {
-        // A pause that is prolonged, ended and begun again; frames that wait for it, and some without a route.
+        // A pause that is prolonged, ended and begun again, with frames that wait for it and frames without a route.
         if round % 30 < 20 {
             bench.arrive_pfc(1, LOSSLESS, Quanta(0xffff));
         } else {
@@ -90,7 +90,7 @@ fn readings_without_room_or_past_their_time_are_counted() {
     assert!((16..=1_024).contains(&slow_taken), "{slow_taken}");
     assert_eq!(slow_taken + slow.lost(), 2_001, "one at the beginning");
     assert_eq!((quick_taken, quick.lost()), (2_001, 0));
-    // The thread is held up.
+    // The thread is delayed.
     bench.round_after(INTERVAL.saturating_mul(10));
     assert_eq!((taken(&quick).len(), quick.lost()), (1, 9));
     for place in [0, 3] {

@@ -1,4 +1,4 @@
-//! Slots that are kept for frames with a credit.
+//! Slots reserved for frames with a credit.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn credits_are_covered_by_the_chunks_that_the_kernel_has() {
     bench.assert_conserved();
 }
 
-/// A frame without metadata may have had a credit: then its slot is none that others share.
+/// A frame without metadata may have had a credit, in which case it used no shared slot.
 #[test]
 fn frames_without_a_credit_are_counted_out() {
     let mut bench = Bench::new(&Setup::default());

@@ -1,4 +1,4 @@
-//! Requests for addresses: to the station that has it, or to all.
+//! Requests for addresses are sent to the station that has it, or to all.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use weir_config::daemon::DaemonConfig;
 use super::*;
 use crate::model::sight::Direction;
 
-/// Ports do not matter here: the bench has its own.
+/// The ports are irrelevant: the bench has other ones.
 const FILE: &str = r#"
 name = "s1"
 [[port]]
@@ -67,7 +67,7 @@ fn solicitation() -> Vec<u8> {
     frame
 }
 
-/// By port: what leaves there when `frame` comes in by port 0.
+/// Returns the frames sent by each port when `frame` is received on port 0.
 fn passed(bench: &mut Bench, frame: &[u8]) -> [Vec<Vec<u8>>; PORT_COUNT] {
     let before = bench.sent().len();
     bench.arrive(0, Some(meta(FrameClass::Data, LOSSY)), frame);
@@ -83,7 +83,7 @@ fn assert_flooded(bench: &mut Bench, frame: &[u8], why: &str) {
     assert_eq!(sent, [vec![], copy.clone(), copy], "{why}");
 }
 
-/// Directed, for nobody known, and without a way.
+/// Returns the counts of requests that were directed, for unknown stations, and unreachable.
 fn counted(bench: &Bench) -> [u64; 3] {
     let counters = &bench.worker.stats.counters;
     [
@@ -168,7 +168,7 @@ fn a_tap_sees_the_request_as_it_came_and_as_it_goes() {
     assert_eq!(destination(1), (Direction::Out, host(1).0.to_vec()));
 }
 
-/// Whatever a host sends: it is forwarded or dropped as any frame, and the loop goes on.
+/// A host may send anything: it is forwarded or dropped like any frame, and the loop continues.
 #[test]
 fn a_request_that_is_cut_short_is_flooded() {
     for request in [arp([10, 0, 0, 1], [10, 0, 0, 2]), solicitation()] {

@@ -1,4 +1,4 @@
-//! Commands that someone waits for, and the tables that a snapshot has when asked.
+//! Commands with a waiting requester, and the tables that a snapshot has on request.
 
 use weir_core::{Command, CommandError, PortId, PortSet};
 
@@ -25,7 +25,7 @@ fn ask(bench: &mut Bench, id: u64, command: Command) -> Answer {
 }
 
 #[test]
-fn whoever_asks_is_told_what_became_of_it() {
+fn requests_report_their_outcome() {
     let mut bench = Bench::new(&Setup::default());
     let outcome = Ok(());
     assert_eq!(
@@ -90,7 +90,7 @@ fn a_snapshot_has_the_tables_that_were_asked_for_as_far_as_there_is_room() {
         assert_eq!(places(&snapshot), before, "filled in place");
     }
 
-    // Without room: what there is, and how much.
+    // Without room, a table has what fits and the total.
     let mut small = Box::<Snapshot>::default();
     small.tables = snapshot.tables;
     bench.request(Request::Snapshot(small));
@@ -100,7 +100,7 @@ fn a_snapshot_has_the_tables_that_were_asked_for_as_far_as_there_is_room() {
     assert_eq!(small.routes.route_total, snapshot.routes.route_total);
     assert_eq!(small.flows.total, 1);
 
-    // Who does not ask gets none.
+    // Without a request there are no tables.
     bench.request(Request::Snapshot(Box::default()));
     bench.round();
     let none = bench.snapshots.try_recv().unwrap();

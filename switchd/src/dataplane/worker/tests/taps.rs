@@ -1,4 +1,4 @@
-//! What taps see of the loop.
+//! Frames of the loop seen by taps.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn a_frame_is_seen_as_it_comes_and_as_it_goes() {
         assert_eq!(record.bytes(), data(0, 1, 1, 500));
         assert_eq!(record.priority.map(Priority::get), Some(LOSSLESS));
     }
-    // Taken away, it sees nothing more.
+    // A removed tap sees no more frames.
     bench.request(Request::Tap {
         place: 0,
         tap: None,
@@ -106,7 +106,7 @@ fn a_pause_is_seen_on_both_sides_and_what_it_holds_says_so() {
     );
 }
 
-/// Not a test: frames through the loop, for callgrind to count what one costs. `FRAMES` says how many.
+/// Not a test: passes `FRAMES` frames through the loop for callgrind to measure the cost of one.
 #[test]
 #[ignore = "a measurement"]
 fn many_frames() {

@@ -1,4 +1,4 @@
-//! When the loop sleeps, and how it ends.
+//! Sleeping and ending of the loop.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn an_idle_loop_sleeps_until_it_is_woken() {
     let mut bench = Bench::new(&Setup::default());
     bench.settle();
-    // A frame that nobody has looked at ends the fake's sleep.
+    // A frame not yet taken ends the fake's sleep.
     bench.arrive_data(0, 1, LOSSY, 1);
     bench.worker.sleep(bench.now);
     assert_eq!(bench.worker.io.waits, [Some(SLEEP_MAX)]);
@@ -35,7 +35,7 @@ fn a_stall_is_counted_and_reported_with_its_length() {
         bench.round();
         bench.worker.io.sleeps = Some(SLEEP_MAX + longer);
         bench.worker.sleep(bench.now);
-        // Each look at the fake clock takes a microsecond.
+        // Each reading of the fake clock takes a microsecond.
         let told = stalls(&bench).first().map(|it| it.as_nanos() / 1_000_000);
         assert_eq!(told, expected.map(|it| it.as_nanos() / 1_000_000));
     }
@@ -49,7 +49,7 @@ fn a_stall_is_counted_and_reported_with_its_length() {
     assert!(bench.is_notified());
 }
 
-/// A device that completes nothing holds nobody: what waits for it is dropped, and what it has stays with it.
+/// A stuck device does not block others: frames that wait for it are dropped, and it keeps only those that it holds.
 #[test]
 fn a_transmitter_that_completes_nothing_holds_nobody() {
     let mut bench = Bench::new(&Setup {
@@ -79,7 +79,7 @@ fn a_transmitter_that_completes_nothing_holds_nobody() {
     bench.arrive_data(0, 2, LOSSLESS, 1_001);
     bench.settle();
     assert_eq!(bench.sent_by(2), [data(0, 2, 1_001, 500)]);
-    // It does not keep the loop awake.
+    // The stuck device does not keep the loop awake.
     bench.worker.sleep(bench.now);
     assert_eq!(bench.worker.io.waits.pop(), Some(Some(SLEEP_MAX)));
     bench.worker.io.set_budget(1, usize::MAX);
@@ -205,7 +205,7 @@ fn draining_admits_only_what_a_lossless_neighbour_had_under_way() {
     assert!(bench.worker.is_finished(bench.now));
 }
 
-/// Three frames wait for a neighbour that pauses for longer than any test takes.
+/// Three frames wait for a neighbour whose pause outlasts any test.
 fn with_three_that_wait() -> Bench {
     let mut bench = Bench::new(&Setup {
         rate: SLOW,
@@ -236,9 +236,9 @@ fn draining_ends_at_its_deadline_and_says_what_is_left() {
     assert!(took >= drain && took < drain + DRAIN_QUIET, "{took:?}");
 }
 
-/// Neighbours wait for the next switch: what waits for one of them is not waited for.
+/// Neighbours wait for the next switch, so this one does not wait for frames of paused queues.
 #[test]
-fn who_hands_on_waits_only_for_what_is_under_way() {
+fn a_hand_over_waits_only_for_frames_in_flight() {
     let mut bench = with_three_that_wait();
     bench.request(Request::Stop {
         drain: Duration::from_secs(10),
@@ -259,9 +259,9 @@ fn who_hands_on_waits_only_for_what_is_under_way() {
     assert_eq!(left.len(), 4);
 }
 
-/// What the transmitter has is still sent, and nothing else.
+/// Frames held by the transmitter are still sent, and no others.
 #[test]
-fn who_hands_on_waits_for_the_transmitter() {
+fn a_hand_over_waits_for_the_transmitter() {
     let mut bench = Bench::new(&Setup::default());
     bench.worker.io.set_budget(1, 0);
     for number in 0..3 {
@@ -282,7 +282,7 @@ fn who_hands_on_waits_for_the_transmitter() {
     assert!(bench.worker.is_finished(bench.now));
 }
 
-/// Frames of one and of several chunks; each leaves by the next loop as it came, in its flow's order, and counts there as
+/// Frames of one and of several chunks: the next loop sends each as it was received, in its flow's order, and counts it as
 /// received.
 #[test]
 fn what_could_not_leave_goes_by_the_next_loop() {
@@ -326,9 +326,9 @@ fn what_could_not_leave_goes_by_the_next_loop() {
     }
 }
 
-/// A switch that drains takes no lossy frame any more: a restart has to count those as missed.
+/// A draining switch admits no lossy frame, and a restart has to count such frames as missed.
 #[test]
-fn lossy_frames_that_come_while_the_loop_drains_are_told_at_its_end() {
+fn lossy_frames_that_arrive_while_the_loop_drains_are_reported_at_its_end() {
     let mut bench = with_three_that_wait();
     bench.request(Request::Stop {
         drain: Duration::from_millis(50),
@@ -342,7 +342,7 @@ fn lossy_frames_that_come_while_the_loop_drains_are_told_at_its_end() {
     assert_eq!((ended.refused, ended.left.len()), (2, 3));
 }
 
-/// What the next switch has no room or no way for is dropped and counted there, and no chunk is lost by it.
+/// Frames for which the next switch has no room or no route are dropped and counted there, without losing a chunk.
 #[test]
 fn what_the_next_loop_cannot_take_is_counted() {
     let mut bench = Bench::new(&Setup::default());

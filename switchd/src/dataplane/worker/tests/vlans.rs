@@ -1,4 +1,4 @@
-//! Frames whose tag goes in or out: in place, in two forms, and across a restart.
+//! Frames whose tag is added or removed: in place, in two forms, and across a restart.
 
 use weir_config::daemon::VLAN_COPIES;
 use weir_core::{VlanId, VlanPort, VlanSet};
@@ -21,7 +21,7 @@ fn setup() -> Setup {
     }
 }
 
-/// A broadcast from the host behind `from`, with a tag or without one, of so many bytes.
+/// Returns a broadcast of `length` bytes from the host behind `from`, with or without a tag.
 fn broadcast(from: usize, tag: Option<[u8; 2]>, length: usize) -> Vec<u8> {
     let mut bytes = frame_between(host(from), MacAddress::BROADCAST);
     if let Some([high, low]) = tag {
@@ -35,7 +35,7 @@ fn arrive(bench: &mut Bench, from: usize, priority: u8, bytes: &[u8]) {
     bench.arrive(from, Some(meta(FrameClass::Data, priority)), bytes);
 }
 
-/// By port, all that has left.
+/// Returns all frames sent, by port.
 fn left(bench: &Bench) -> [Vec<Vec<u8>>; PORT_COUNT] {
     std::array::from_fn(|port| bench.sent_by(port))
 }
@@ -48,7 +48,7 @@ fn a_flood_leaves_in_two_forms_and_nothing_is_left_of_the_copy() {
         let frame = broadcast(0, None, 400);
         arrive(&mut bench, 0, 5, &frame);
         bench.settle();
-        // Its priority is in the tag, so that the next switch has it in the same class.
+        // The priority is in the tag, so the next switch finds the same class.
         let tagged = broadcast(0, Some([5 << 5, 7]), 404);
         let tagged = [&tagged[..18], &frame[14..]].concat();
         assert_eq!(left(&bench), [vec![], vec![tagged], vec![frame]]);
@@ -65,7 +65,7 @@ fn copies_are_bounded_and_those_beyond_are_counted() {
     for port in [1, EDGE] {
         bench.worker.io.set_budget(port, 0);
     }
-    // As many wait as the buffers hold: each lossy one has 32 cells.
+    // As many frames wait as the buffers hold: each lossy buffer has 32 cells.
     for priority in [0, 1, 2, 4, 5, 6, 7] {
         for _ in 0..32 {
             arrive(&mut bench, 0, priority, &broadcast(0, None, 60));
@@ -75,7 +75,7 @@ fn copies_are_bounded_and_those_beyond_are_counted() {
     let frames = 7 * 32;
     let chunks = bench.worker.forms;
     assert!(chunks.has_copies());
-    // Another port's come on top.
+    // Frames of another port are added.
     for priority in [0, 1, 2, 4, 5, 6, 7] {
         for _ in 0..32 {
             arrive(&mut bench, EDGE, priority, &broadcast(EDGE, None, 60));
@@ -102,7 +102,7 @@ fn what_a_port_does_not_carry_is_dropped_and_said() {
     let mut bench = Bench::new(&setup());
     arrive(&mut bench, 0, LOSSY, &broadcast(0, Some([0, 7]), 64));
     arrive(&mut bench, 1, LOSSY, &broadcast(1, Some([0x0f, 0xff]), 64));
-    // Nobody else has VLAN 9.
+    // No other port has VLAN 9.
     arrive(&mut bench, 1, LOSSY, &broadcast(1, Some([0, 9]), 64));
     bench.settle();
     assert_eq!(bench.counters(0).drops[DropReason::Vlan.index()], 1);
@@ -112,7 +112,8 @@ fn what_a_port_does_not_carry_is_dropped_and_said() {
     bench.assert_conserved();
 }
 
-/// What waits for a trunk comes to the next loop as the port that it came in by saw it, and leaves as it would have.
+/// Frames that wait for a trunk reach the next loop in the form that their ingress port received, and leave in the right
+/// form.
 #[test]
 fn a_restart_keeps_every_frame_in_its_vlan() {
     let mut bench = Bench::new(&setup());

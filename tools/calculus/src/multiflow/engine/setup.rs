@@ -1,5 +1,4 @@
-//! Initial state of a computation: parameters checked, groups of sources that are paused together,
-//! and arrivals as changes.
+//! Initial state of a computation: checked parameters, groups of sources that pause together, and arrivals as changes.
 
 use crate::algebra::{Curve, CurveError, Element, Scalar};
 use crate::multiflow::monitor::{Backlog, Level};
@@ -7,7 +6,7 @@ use crate::multiflow::prediction::PredictionError;
 use crate::multiflow::scenario::{Between, PauseScope, Pfc, Scenario};
 use crate::multiflow::trace::Trace;
 
-/// Sources that are paused together.
+/// Sources that pause together.
 pub(super) struct Group<S> {
     pub port: usize,
     pub members: Vec<usize>,
@@ -15,7 +14,7 @@ pub(super) struct Group<S> {
     pub trace: Trace<S>,
     /// True if the receiver has sent them a pause.
     pub told: bool,
-    /// True if B(t − ΔR) > X_off, for the formula's reading.
+    /// True if B(t − ΔR) > X_off, for the formula.
     pub delayed_above: bool,
     pub paused: bool,
 }
@@ -65,7 +64,7 @@ pub(super) fn check<S: Scalar>(scenario: &Scenario<S>) -> Result<(), PredictionE
     Ok(())
 }
 
-/// Groups of sources that are paused together, and the group of each source.
+/// Returns the groups of sources that pause together, and the group of each source.
 pub(super) fn groups<S: Scalar>(
     pfc: Option<&Pfc<S>>,
     ports: &[usize],
@@ -105,7 +104,7 @@ pub(super) fn unwatched<S: Scalar>() -> Backlog<S> {
     Backlog::new(Level::above(S::zero()), Level::above(S::zero()))
 }
 
-/// Changes of a cumulative function: time, jump and slope from then on.
+/// Returns the changes of a cumulative function: time, jump and slope from then on.
 pub(super) fn changes<S: Scalar>(
     arrivals: &Curve<S>,
     end: &S,

@@ -10,7 +10,7 @@ use crate::multiflow::trace::Place;
 
 pub(super) struct SourceState<S> {
     pub control: Box<dyn RateControl<S>>,
-    /// Â and D now, and their slopes from now on.
+    /// Present Â and D, and their slopes.
     pub admitted: S,
     pub admitted_slope: S,
     pub departed: S,
@@ -20,13 +20,13 @@ pub(super) struct SourceState<S> {
     /// A − Â, and the slope of A.
     waiting: S,
     offered_slope: S,
-    /// Changes of A still to come: time, jump, slope.
+    /// Remaining changes of A: time, jump, slope.
     arrivals: std::vec::IntoIter<(S, S, S)>,
     next_arrival: Option<(S, S, S)>,
     pub gap: Option<NotificationGap<S>>,
     /// True if all of its traffic is marked now.
     pub marked: bool,
-    /// RED's expectation, in packets.
+    /// RED's expected number of marked packets.
     pub marks: S,
     /// Time of the last retransmission.
     origin: S,
@@ -85,7 +85,7 @@ impl<S: Scalar> SourceState<S> {
         }
     }
 
-    /// The slope of Â from now on: the rate limit while something waits, else what comes, up to the limit.
+    /// Returns the slope of Â from now on: the rate limit while traffic waits, else the arrival rate up to the limit.
     pub fn choose_rate(&self, paused: bool) -> S {
         if paused {
             return S::zero();
@@ -123,7 +123,7 @@ impl<S: Scalar> SourceState<S> {
             .then(|| -(self.waiting.clone() / &slope))
     }
 
-    /// Returns the time until the source changes by itself.
+    /// Returns the time until the source's next change without feedback.
     pub fn next_change(&self, now: &S) -> Option<S> {
         let arrival = self
             .next_arrival
@@ -197,7 +197,7 @@ impl<S: Scalar> SourceState<S> {
         None
     }
 
-    /// Goes back to what is acknowledged.
+    /// Returns to the acknowledged amount.
     pub fn time_out(&mut self, now: &S, feedback_delay: &S) {
         let resumed_from = self
             .departed_trace

@@ -1,4 +1,4 @@
-//! Against a slow model, and one socket step by step.
+//! Compares with a slow model, and follows one socket step by step.
 
 use proptest::prelude::*;
 
@@ -26,10 +26,10 @@ fn reading(socket: u64, used_bytes: u32, drops: u32) -> Reading {
     }
 }
 
-/// One socket's past: when it was looked at, and how full it was.
+/// History of one socket: time of each check and fill level.
 type Past = [(u64, u32)];
 
-/// Whether the neighbour waits for a socket after all of its past: decided anew from nothing but that, as the rules say it.
+/// Returns true if the neighbour is paused for a socket, recomputed from its whole history by the rules.
 fn waits(past: &Past) -> bool {
     let Some((&(now, used), before)) = past.split_last() else {
         return false;
@@ -39,7 +39,7 @@ fn waits(past: &Past) -> bool {
         return false;
     }
     if waits(before) {
-        // Since when has it waited without being read?
+        // The time since when it has waited without being read.
         let mut since = now;
         for end in (0..=before.len()).rev() {
             since = past[end].0;
@@ -51,7 +51,7 @@ fn waits(past: &Past) -> bool {
         }
         return now - since < LONGEST_NS;
     }
-    // It was given up if it waited once, stopped although it was not low, and was not read since.
+    // It was given up if it caused a pause once, stopped although it was not low, and was not read since.
     let given_up = (1..before.len())
         .rev()
         .find(|&end| waits(&past[..end]) && !waits(&past[..=end]) && past[end].1.min(ROOM) > 25);
@@ -98,13 +98,14 @@ proptest! {
                 fill.sent(signal, now);
             }
             prop_assert_eq!(is_paused, expected > 0);
-            // Whoever looks again in time never lets the pause run out.
+            // A timely next check never lets the pause expire.
             prop_assert!(!is_paused || now + order.again_ns < paused_until);
         }
         prop_assert!(fill.counts.pauses - fill.counts.resumes <= 1);
     }
 
-    /// However full a socket is, the line cannot fill it unseen between two looks that are further apart than the shortest.
+    /// Even for a nearly full socket, the line cannot fill it unnoticed between two checks that are further apart than the
+    /// minimum.
     #[test]
     fn the_next_look_comes_before_the_line_can_fill_it(used in 0u32..2_000_000, room in 2_000u32..4_000_000) {
         let mut fill = Fill::new(limits());
@@ -131,15 +132,15 @@ fn a_socket_that_nobody_reads_is_given_up_until_it_is_read() {
     assert_eq!(look(50, 1), (Some(Signal::Xoff), 0));
     assert_eq!(look(90, 5), (None, 0));
     assert_eq!(look(90, 11), (Some(Signal::Xoff), 0));
-    // It is read, and the time begins anew.
+    // It is read, which restarts the time.
     assert_eq!(look(80, 40), (Some(Signal::Xoff), 0));
     assert_eq!(look(80, 89), (Some(Signal::Xoff), 0));
     assert_eq!(look(80, 90), (Some(Signal::Xon), 1));
     assert_eq!(look(100, 91), (None, 1));
-    // A frame that is refused counts for a moment.
+    // A refused frame briefly counts.
     assert_eq!(look(130, 92), (None, 1));
     assert_eq!(look(100, 93), (None, 1));
-    // It is read, and full all the same.
+    // It is read, but still full.
     assert_eq!(look(99, 94), (Some(Signal::Xoff), 1));
     assert_eq!(look(25, 95), (Some(Signal::Xon), 1));
     assert_eq!(fill.counts.pauses, 2);
@@ -170,7 +171,7 @@ fn what_was_not_sent_is_ordered_again() {
 }
 
 #[test]
-fn a_socket_that_is_closed_holds_nobody_up_but_one_look_may_miss_it() {
+fn a_closed_socket_delays_no_one_but_one_check_may_miss_it() {
     let mut fill = Fill::new(limits());
     fill.look(&[reading(1, 60, 0)], 0);
     fill.sent(Signal::Xoff, 0);

@@ -1,6 +1,6 @@
-//! `[[fault]]` with real switches, hosts and links: what is planned is done while a run goes on, and undone at its end.
+//! `[[fault]]` with real switches, hosts and links: faults are applied during a run and reverted at its end.
 //!
-//! A run that fails or is interrupted undoes nothing here: its processes are killed and its namespaces removed.
+//! A run that fails or is interrupted reverts nothing: its processes are killed and its namespaces removed.
 
 mod plan;
 
@@ -22,7 +22,7 @@ pub struct Faults<'a> {
     scenario: &'a Scenario,
     plan: Plan,
     next: usize,
-    /// Number of faults that need it down, by link, switch or host.
+    /// Number of active faults that need it down, by link, switch or host.
     links_down: Vec<u32>,
     frozen: Vec<u32>,
     stopped: Vec<u32>,
@@ -32,11 +32,11 @@ pub struct Faults<'a> {
 }
 
 impl<'a> Faults<'a> {
-    /// Nothing has happened yet.
+    /// Plans the faults of a scenario.
     ///
     /// # Errors
     ///
-    /// Each fault that the lab cannot have, with its kind, its line and what would do.
+    /// Each fault that the lab does not support, with its kind, its line and a remedy.
     pub fn new(scenario: &'a Scenario) -> Result<Self, Vec<String>> {
         Ok(Self {
             scenario,
@@ -51,7 +51,7 @@ impl<'a> Faults<'a> {
         })
     }
 
-    /// Puts into a switch's configuration what is wrong from the start.
+    /// Adds permanent faults to a switch's configuration.
     pub fn configure(&self, config: &mut DaemonConfig) {
         for (switch, neighbour, round_trip) in &self.plan.round_trips {
             if self.scenario.switches[*switch] != config.name {
@@ -65,18 +65,17 @@ impl<'a> Faults<'a> {
         }
     }
 
-    /// When something is to be done next, after the beginning of traffic.
+    /// Returns the time of the next step, after the beginning of traffic.
     pub fn next_at(&self) -> Option<Duration> {
         let step = self.plan.steps.get(self.next).map(|step| step.at);
         step.into_iter().chain(self.storm_at).min()
     }
 
-    /// Does the steps due at `since` after the beginning of traffic. Returns one line for people
-    /// for each step.
+    /// Executes the steps due at `since` after the beginning of traffic. Returns a line of text for each step.
     ///
     /// # Errors
     ///
-    /// When a switch, a host or a device does not comply.
+    /// When a switch, a host or a device fails to do so.
     pub fn advance(&mut self, stage: &mut Stage, since: Duration) -> Result<Vec<String>> {
         let mut told = Vec::new();
         while let Some(step) = self
@@ -101,11 +100,11 @@ impl<'a> Faults<'a> {
         Ok(told)
     }
 
-    /// Ends all that has begun, and begins nothing more.
+    /// Reverts all active faults, and starts no more.
     ///
     /// # Errors
     ///
-    /// As [`advance`](Self::advance).
+    /// Those of [`advance`](Self::advance).
     pub fn undo(&mut self, stage: &mut Stage) -> Result<()> {
         while let Some(step) = self.plan.steps.get(self.next).cloned() {
             self.next += 1;
@@ -117,7 +116,7 @@ impl<'a> Faults<'a> {
             let known: Vec<Impairment> = switch.get("/v1/impairments")?;
             for Impairment { id, .. } in known {
                 let path = format!("/v1/impairments/{id}");
-                // It may have ended meanwhile.
+                // It may have ended in the meantime.
                 let _ = switch.send::<(), ()>(Method::DELETE, &path, None);
             }
         }
@@ -129,7 +128,7 @@ impl<'a> Faults<'a> {
         match &step.act {
             Act::Impair { switch, request } => {
                 let switch = &stage.switches[*switch];
-                // One that does not answer cannot be asked.
+                // A silenced switch cannot be asked.
                 if !switch.is_silent() {
                     let path = "/v1/impairments";
                     switch.send::<_, Impairment>(Method::POST, path, Some(request))?;
@@ -215,7 +214,7 @@ impl<'a> Faults<'a> {
     }
 }
 
-/// Counts one more user, or one less. Returns true when the first comes or the last goes.
+/// Counts one more user, or one less. Returns true for the first to come and the last to go.
 fn moves(count: &mut u32, more: bool) -> bool {
     let before = *count > 0;
     *count = match more {

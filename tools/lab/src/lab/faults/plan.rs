@@ -1,4 +1,4 @@
-//! From the faults of a scenario to what is to be done and when, or why the lab cannot.
+//! Converts a scenario's faults into timed steps, or explains why the lab cannot.
 
 use weir_api::daemon::{
     Impair, ImpairRequest, DELAY_SECONDS_MAX, DUTY_SECONDS_MIN, IMPAIRMENTS_MAX, IMPAIR_SECONDS_MAX,
@@ -8,8 +8,7 @@ use weir_config::Fraction;
 use weir_core::{Duration, MacAddress, Priority, Quanta};
 
 const STEPS_MAX: usize = 10_000;
-/// Minimum duration of faults of processes and devices: they are applied from outside, one step
-/// after the other.
+/// Minimum duration of faults of processes and devices, which are applied from outside, one step at a time.
 const SPAN_MIN: Duration = Duration::from_millis(10);
 /// Maximum deviation of N times the probability of a fault from one.
 const ONE_IN_TOLERANCE: f64 = 0.01;
@@ -17,34 +16,34 @@ const CONTROL: &str = "control";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Act {
-    /// A request to a switch to impair a port. It ends by itself.
+    /// Request a switch to impair a port; ends by itself.
     Impair {
         switch: usize,
         request: ImpairRequest,
     },
-    /// The device at the first end of a link goes down or up; the other end loses its carrier.
+    /// Set the device at the first end of a link down or up; the other end loses its carrier.
     Link { link: usize, up: bool },
-    /// A switch's process is frozen, or resumed.
+    /// Freeze a switch's process, or resume it.
     Freeze { switch: usize, frozen: bool },
-    /// It is killed.
+    /// Kill a switch's process.
     Stop { switch: usize },
-    /// It is started.
+    /// Start a switch's process.
     Start { switch: usize },
-    /// A switch gets another route.
+    /// Change a route of a switch.
     Route {
         switch: usize,
         destination: MacAddress,
         ports: Vec<String>,
     },
-    /// A host obeys PFC, or not.
+    /// Make a host obey PFC, or not.
     Obey { host: usize, obeys: bool },
-    /// A host keeps its switch paused, or not.
+    /// Make a host keep its switch paused, or not.
     Storm { host: usize, storms: bool },
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
-    /// After the beginning of traffic.
+    /// Time after the beginning of traffic.
     pub(super) at: Duration,
     pub(super) fault: String,
     pub(super) act: Act,
@@ -52,9 +51,9 @@ pub(super) struct Step {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Plan {
-    /// In the order of time.
+    /// Steps in order of time.
     pub(super) steps: Vec<Step>,
-    /// A switch, the switch behind a port of it, and T in its configuration.
+    /// A switch, its neighbour at a port, and T in its configuration.
     pub(super) round_trips: Vec<(usize, usize, Duration)>,
     pub(super) lossless: Vec<Priority>,
 }
@@ -151,7 +150,7 @@ pub(super) fn plan(scenario: &Scenario) -> Result<Plan, Vec<String>> {
     }
 }
 
-/// Returns the interval at which a storming host repeats its pauses: half of their duration, on the fastest line.
+/// Returns the interval at which a storming host repeats its pauses: half of their duration on the fastest line.
 pub(super) fn storm_interval(scenario: &Scenario) -> Duration {
     let rates = scenario.hosts.iter().map(|host| host.line.rate);
     let fastest = rates.max().unwrap_or(scenario.link_defaults.rate);
@@ -308,7 +307,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Steps for control frames that come in at both ends of links.
+    /// Adds steps for control frames received at both ends of links.
     fn control(
         &mut self,
         links: &[usize],
@@ -354,7 +353,7 @@ impl Planner<'_> {
     }
 }
 
-/// Converts all but the time.
+/// Converts everything except the time.
 fn request(what: &Impairing, port: &str) -> Result<ImpairRequest, String> {
     let mut request = ImpairRequest {
         port: port.to_owned(),
@@ -414,7 +413,7 @@ fn delay(by: Duration) -> Result<f64, String> {
     }
 }
 
-/// The lab's switches affect each Nth frame, the same ones in every run.
+/// The lab's switches affect every Nth frame, the same frames in every run.
 fn one_in(probability: Fraction) -> Result<u64, String> {
     let probability = probability.as_f64();
     let count = (1.0 / probability).round();
@@ -427,7 +426,7 @@ fn one_in(probability: Fraction) -> Result<u64, String> {
     ))
 }
 
-/// Returns requests that a switch will refuse because of others in force.
+/// Returns requests that a switch would refuse because of others in force.
 fn too_many_at_a_time(scenario: &Scenario, plan: &Plan) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     let mut in_force: Vec<(usize, Duration, &ImpairRequest)> = Vec::new();

@@ -256,7 +256,7 @@ fn what_the_lab_cannot_do_is_refused_with_name_line_and_remedy() {
             continue;
         }
         let gaps = outcome.expect_err(fault).join("\n");
-        // The last of several is to blame.
+        // The last of several faults is the invalid one.
         let text = format!("{RING}[[fault]]\n{fault}\n");
         let before = text.rfind("[[fault]]").map_or("", |at| &text[..at]);
         let line = before.lines().count() + 1;

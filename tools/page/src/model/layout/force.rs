@@ -1,4 +1,4 @@
-//! Fruchterman and Reingold's forces: all push each other away, links pull together, and the steps get smaller.
+//! Fruchterman and Reingold's forces: all nodes repel each other, links attract, and the steps shrink.
 
 use std::f64::consts::TAU;
 
@@ -10,7 +10,7 @@ pub(super) fn places(part: &Part) -> Vec<Place> {
     let count = part.members.len();
     let angle = |member: usize| TAU * member as f64 / count as f64;
     let mut places: Vec<Place> = (0..count)
-        // Not quite a circle: forces along a line never leave it.
+        // Not exactly a circle, since forces along a line never leave it.
         .map(|member| {
             (
                 angle(member).cos(),

@@ -1,18 +1,17 @@
-//! Leaf and spine, fat trees: layers by the distance from a switch with hosts, each ordered so that links cross little.
+//! Leaf and spine, fat trees: layers by the distance from a switch with hosts, each ordered to reduce crossings.
 
 use std::collections::VecDeque;
 
 use super::{Part, Place};
 
-/// Switches of a layer that stand in one row; more are a second one, and so on.
+/// Maximum number of switches of a layer in one row; more use further rows.
 const ROW_MAX: usize = 30;
-/// From one row of a layer to the next.
+/// Distance between rows of a layer.
 const ROW_HEIGHT: f64 = 0.05;
-/// Times that the order of all layers is mended.
+/// Number of passes that improve the order of all layers.
 const SWEEPS: usize = 12;
 
-/// `None` unless each switch has hosts or is some links away from one that does, and all links are between layers that
-/// follow each other.
+/// Returns `None` unless each switch has hosts or a distance to one with hosts, and all links connect adjacent layers.
 pub(super) fn places(part: &Part) -> Option<Vec<Place>> {
     let layer = distances(part)?;
     let count = layer.iter().max()? + 1;
@@ -28,7 +27,7 @@ pub(super) fn places(part: &Part) -> Option<Vec<Place>> {
     let mut x = vec![0.0; layer.len()];
     rows.iter().for_each(|row| spread(row, &mut x));
     for sweep in 0..SWEEPS {
-        // Upwards and downwards in turn.
+        // Alternately upwards and downwards.
         let order: Vec<usize> = if sweep % 2 == 0 {
             (1..count).collect()
         } else {
@@ -53,7 +52,7 @@ pub(super) fn places(part: &Part) -> Option<Vec<Place>> {
                 .iter()
                 .map(|member| (middle(member), *member))
                 .collect();
-            // What rounding makes of equal middles must not decide.
+            // Rounding must not decide between equal centres.
             wanted.sort_by(|a, b| {
                 ((a.0 * 1e6).round(), a.1)
                     .partial_cmp(&((b.0 * 1e6).round(), b.1))
@@ -63,7 +62,7 @@ pub(super) fn places(part: &Part) -> Option<Vec<Place>> {
             spread(&rows[at], &mut x);
         }
     }
-    // Hosts are below. What is too wide for one row stands in several, a switch in each in turn.
+    // Hosts are at the bottom. A layer too wide for one row uses several, filled in turn.
     let height = |layer: usize| 0.88 - 0.76 * layer as f64 / (count - 1) as f64;
     let mut places = vec![(0.5, 0.5); layer.len()];
     for (layer, row) in rows.iter().enumerate() {
@@ -82,7 +81,7 @@ fn spread(row: &[usize], x: &mut [f64]) {
     }
 }
 
-/// Links from the next switch with hosts; `None` where none is.
+/// Returns the number of links to the nearest switch with hosts; `None` if there is none.
 fn distances(part: &Part) -> Option<Vec<usize>> {
     let mut distance: Vec<Option<usize>> =
         part.has_hosts.iter().map(|has| has.then_some(0)).collect();

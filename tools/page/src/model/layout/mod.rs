@@ -1,8 +1,7 @@
-//! Where switches stand in the picture. The same network always looks the same: nothing is random, and names decide what
-//! nothing else does.
+//! Placement of switches in the picture. The same network always looks the same: nothing is random, and names break ties.
 //!
 //! A ring is a circle; a network of layers (leaf and spine, fat tree) has its layers one above the other; anything else is
-//! laid out by forces, from a circle in the order of names. Parts that no link connects stand side by side.
+//! laid out by forces, from a circle in the order of names. Unconnected parts are placed side by side.
 
 mod force;
 mod layers;
@@ -10,22 +9,22 @@ mod ring;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pictures are so much wider than high, more or less: a circle is round there.
+/// Approximate ratio of width to height of pictures, in which a circle is round.
 const ASPECT: f64 = 1.6;
 
-/// A place: 0 to 1 from left to right and from top to bottom.
+/// A position: 0 to 1 from left to right and from top to bottom.
 pub type Place = (f64, f64);
 
-/// What has to be placed. Switches are numbers from 0 in the order of their names.
+/// The graph to place. Switches are numbered from 0 in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// Which of them have ports for hosts.
+    /// By switch: true if it has ports for hosts.
     pub has_hosts: Vec<bool>,
-    /// Links; the smaller number first, none of a switch to itself.
+    /// Links, with the smaller number first, and none from a switch to itself.
     pub links: BTreeSet<(usize, usize)>,
 }
 
-/// How a network is laid out.
+/// Kind of layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One switch, or several without a link.
@@ -36,12 +35,12 @@ pub enum Kind {
     Layers,
     /// By forces.
     Forces,
-    /// Several parts, each in its own way.
+    /// Several parts, each with its own layout.
     Parts,
 }
 
 impl Kind {
-    /// For people.
+    /// Returns the kind in words.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Apart => "no links",
@@ -53,16 +52,16 @@ impl Kind {
     }
 }
 
-/// Where everything is.
+/// Positions of all switches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// How.
+    /// Kind of layout.
     pub kind: Kind,
-    /// By number.
+    /// Positions by number.
     pub places: Vec<Place>,
 }
 
-/// A connected part, with numbers of its own.
+/// A connected part, with its own numbering.
 struct Part {
     /// By number in the part: the number in the graph.
     members: Vec<usize>,
@@ -71,10 +70,10 @@ struct Part {
     neighbours: Vec<Vec<usize>>,
 }
 
-/// Places everything.
+/// Computes the layout of a graph.
 pub fn layout(graph: &Graph) -> Layout {
     let mut parts = parts(graph);
-    // Large ones first; then by the first name.
+    // Large parts first, then by the first name.
     parts.sort_by_key(|part| {
         (
             usize::MAX - part.members.len(),
@@ -124,7 +123,7 @@ fn place(part: &Part) -> (Kind, Vec<Place>) {
     (Kind::Forces, force::places(part))
 }
 
-/// The connected parts.
+/// Returns the connected parts.
 fn parts(graph: &Graph) -> Vec<Part> {
     let count = graph.has_hosts.len();
     let mut neighbours = vec![BTreeSet::new(); count];
@@ -174,7 +173,7 @@ fn parts(graph: &Graph) -> Vec<Part> {
     parts
 }
 
-/// Where a part goes.
+/// Area of a part.
 struct Area {
     x: f64,
     y: f64,
@@ -183,14 +182,14 @@ struct Area {
 }
 
 impl Area {
-    /// The parts of width and height that are as long as each other.
+    /// Returns the fractions of width and height that are equally long.
     fn round(&self) -> (f64, f64) {
         let (width, height) = (self.width * ASPECT, self.height);
         ((height / width).min(1.0), (width / height).min(1.0))
     }
 }
 
-/// Rows of areas: the largest part has a row of its own, single switches share rows with others of their size.
+/// Arranges areas in rows: the largest part has a separate row, single switches share rows.
 fn boxes(sizes: &[usize]) -> Vec<Area> {
     const SINGLES_IN_A_ROW: usize = 12;
     const PARTS_IN_A_ROW: usize = 3;
@@ -231,7 +230,7 @@ fn boxes(sizes: &[usize]) -> Vec<Area> {
     areas
 }
 
-/// Moves and stretches places so that they fill what there is, with a margin.
+/// Moves and scales positions to fill the area, with a margin.
 fn fit(places: &mut [Place]) {
     const MARGIN: f64 = 0.06;
     let bounds = |of: fn(&Place) -> f64| {

@@ -1,11 +1,11 @@
-//! A ring is a circle that begins at the top with the first name and goes to the right, towards the smaller of its
+//! A ring is a circle that starts at the top with the first name and continues to the right, towards the smaller of its
 //! neighbours.
 
 use std::f64::consts::{PI, TAU};
 
 use super::{Part, Place};
 
-/// `None` for what is no ring.
+/// Returns `None` unless the part is a ring.
 pub(super) fn places(part: &Part) -> Option<Vec<Place>> {
     let count = part.members.len();
     if count < 3

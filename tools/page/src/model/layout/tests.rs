@@ -53,7 +53,7 @@ fn a_layer_that_is_too_wide_has_several_rows() {
     assert_eq!(rows, [830_000, 880_000, 930_000]);
 }
 
-/// A fat tree of four: pods stay together.
+/// A fat tree of degree four: pods stay together.
 #[test]
 fn a_fat_tree_has_three_layers_and_its_pods_side_by_side() {
     let (edge, middle, core) = (0..8, 8..16, 16..20);
@@ -91,7 +91,7 @@ fn a_fat_tree_has_three_layers_and_its_pods_side_by_side() {
 fn switches_with_hosts_beside_each_other_are_a_mesh() {
     let layout = layout(&graph(&[true; 4], &[(0, 1), (1, 2), (2, 3)]));
     assert_eq!(layout.kind, Kind::Forces);
-    // A line stays one: the ends are farther from each other than from anything else.
+    // A line stays a line: its ends are farthest from each other.
     let distance = |a: usize, b: usize| {
         let (a, b) = (layout.places[a], layout.places[b]);
         (a.0 - b.0).hypot(a.1 - b.1)

@@ -10,23 +10,22 @@ use weir_sim::random::Random;
 
 use super::{link, switch_config, FRAME_LENGTH, LINE_RATE, PRIORITY};
 
-/// With what a frame occupies of the line beside its own bytes: a little less than half of the line.
+/// Including a frame's overhead on the line: a little less than half of the line.
 pub const HALF_RATE: BitRate = BitRate::from_mbit(49_000);
 /// Modulo this number and a power of two, a flow hash has independent remainders.
 const AGGREGATION_BUCKETS: u16 = 61;
 
-/// Traffic of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// Every host sends at [`HALF_RATE`], beginning at a moment of its own, and flows are spread so that no link
-    /// between switches carries more than two.
+    /// Every host sends at [`HALF_RATE`], each with a different start, and flows are spread so that no link between switches
+    /// carries more than two.
     Half,
-    /// Every host sends at line rate from the same moment on, and the two tiers choose by the same bits of the
-    /// flow hash, so that many flows share a link. They hold each other by PFC, back to the hosts.
+    /// Every host sends at line rate from the same moment on. Both tiers choose by the same bits of the flow hash, so many
+    /// flows share a link, and PFC spreads back to the hosts.
     Full,
 }
 
-/// Flows on the links between switches, by which flow hashes are chosen.
+/// Number of flows on each link between switches, by which flow hashes are chosen.
 struct Spread {
     half: u32,
     flows: BTreeMap<(&'static str, u32, u32), u32>,
@@ -38,7 +37,7 @@ impl Spread {
         Self { half, flows }
     }
 
-    /// Returns the random flow hash, of several, whose links have the fewest flows.
+    /// Draws several flow hashes; returns the one whose links have the fewest flows.
     fn choose(&mut self, random: &mut Random, from: u32, to: u32) -> u32 {
         let load = |hash: &u32| {
             let links = self.links(*hash, from, to);
@@ -53,8 +52,7 @@ impl Spread {
         best
     }
 
-    /// Returns the links on the path through an edge, an aggregation and a core switch, as if it
-    /// always had that length.
+    /// Returns the links of the path through an edge, an aggregation and a core switch; shorter paths count the same.
     fn links(&self, hash: u32, from: u32, to: u32) -> [(&'static str, u32, u32); 4] {
         let half = self.half;
         let [aggregation, core] = choices(hash, half);
@@ -68,7 +66,7 @@ impl Spread {
     }
 }
 
-/// By which aggregation switch of its pod and which core a flow of load half goes, should it go that far. A core's
+/// Returns the aggregation switch of its pod and the core that a flow of [`Load::Half`] would use on a full path. A core's
 /// links come from aggregation switch core ÷ `half` of each pod.
 pub fn choices(flow_hash: u32, half: u32) -> [u32; 2] {
     let aggregation = flow_hash % u32::from(BUCKETS_DEFAULT) % half;
@@ -76,7 +74,7 @@ pub fn choices(flow_hash: u32, half: u32) -> [u32; 2] {
     [aggregation, core]
 }
 
-/// `k` pods of k/2 edge and k/2 aggregation switches, (k/2)² cores, k/2 hosts on each edge switch.
+/// Builds `k` pods of k/2 edge and k/2 aggregation switches, (k/2)² cores, k/2 hosts on each edge switch.
 pub fn fat_tree(k: u32, load: Load) -> NetworkPlan {
     let half = k / 2;
     let edges = k * half;

@@ -1,4 +1,4 @@
-//! Networks of the benchmark, with what their hosts send.
+//! Networks of the benchmark and the traffic of their hosts.
 
 pub mod fat_tree;
 pub mod regular;
@@ -12,14 +12,14 @@ use weir_sim::network::plan::{port_address, End, LinkPlan, PriorityMap};
 
 /// Priority of all frames.
 pub const PRIORITY: Priority = Priority::ALL[3];
-/// Length of all frames, FCS aside.
+/// Length of all frames without FCS.
 pub const FRAME_LENGTH: Bytes = Bytes::new(1500);
 /// Rate of all lines.
 pub const LINE_RATE: BitRate = BitRate::from_mbit(100_000);
-/// Of all links.
+/// Delay of all links.
 pub const DELAY: Duration = Duration::from_micros(1);
 
-/// Configures switch `index` with one port for each role and one PFC class.
+/// Returns the configuration of switch `index`: one port for each role, and one PFC class.
 fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> SwitchConfig {
     let kib = |n: u64| Bytes::new(n * 1024);
     let mut classes = [ClassConfig::new(ClassMode::Lossy { buffer: kib(2) }); 8];

@@ -11,21 +11,21 @@ use weir_sim::random::Random;
 
 use super::{link, switch_config, FRAME_LENGTH, LINE_RATE, PRIORITY};
 
-/// Links to other switches that each switch has.
+/// Links from each switch to others.
 const DEGREE: usize = 6;
-/// Flows that each host sends, and receives.
+/// Flows that each host sends, and also receives.
 pub const FLOWS_PER_HOST: usize = 4;
 const FLOW_RATE: BitRate = BitRate::from_mbit(12_000);
-/// With what a frame occupies beside its own bytes, seven flows take 85 % of a line.
+/// Including overhead on the line, seven flows take 85 % of it.
 pub const FLOWS_PER_LINE_MAX: u8 = 7;
-/// Maximum of other senders tried for a flow that would overload a line.
+/// Maximum number of other senders tried for a flow that would overload a line.
 const DRAWS_MAX: usize = 64;
 /// Minimum number of links between switches from a host to the destinations of its flows.
 const DISTANCE_MIN: u32 = 2;
 
-/// A network of `switches` switches. Each host sends [`FLOWS_PER_HOST`] flows, chosen by as many permutations of the
-/// hosts, by shortest ways on which no line has more than [`FLOWS_PER_LINE_MAX`]; the few flows for which none is found
-/// are left out. Switches have routes where flows go. O(switches²) time.
+/// Builds a network of `switches` switches. Each host sends [`FLOWS_PER_HOST`] flows, chosen by as many permutations of the
+/// hosts, on shortest paths; no line has more than [`FLOWS_PER_LINE_MAX`]. The few flows for which no path is found are left
+/// out. Switches have routes only where flows go. O(switches²) time.
 pub fn regular(switches: usize, seed: u64) -> NetworkPlan {
     let config = TopologyConfig {
         kind: TopologyKind::RandomRegular {
@@ -84,12 +84,11 @@ struct FlowDraw {
     /// By switch, in the order of its ports.
     neighbours: Vec<Vec<u32>>,
     random: Random,
-    /// By switch and port: flows on the line that leaves there. A host's own line has at most
-    /// [`FLOWS_PER_HOST`].
+    /// By switch and port: flows that leave there. A host's line has at most [`FLOWS_PER_HOST`].
     flows_out: Vec<[u8; 1 + DEGREE]>,
     /// By switch and host.
     next_hops: Vec<BTreeMap<u32, PortId>>,
-    /// Of each switch to the present target.
+    /// Distance of each switch to the current target.
     distances: Vec<u32>,
 }
 
@@ -151,9 +150,8 @@ impl FlowDraw {
         None
     }
 
-    /// Returns the switches on the path with the ports by which frames leave them. Frames for one
-    /// host leave a switch by one port alone: the first one that is nearer, counted from a number
-    /// derived from switch and host.
+    /// Returns the switches on the path and the ports by which frames leave them. All frames for one host leave a switch by
+    /// one port: the first that is nearer, counted from a number derived from switch and host.
     fn way(&self, from: u32, target: u32) -> Vec<(u32, PortId)> {
         let mut way = Vec::new();
         let mut at = from;

@@ -15,8 +15,8 @@ use crate::import::{ChakraArguments, CHAKRA_HELP};
 
 pub use search::{SearchArguments, WideMode};
 
-/// Run scenario files in virtual time: with the switch core of weir-switchd, and simulated hosts and links.
-/// The same file and seed give the same result, byte for byte, on any machine.
+/// Run scenario files in virtual time, with the switch core of weir-switchd and simulated hosts and links. The same file and
+/// seed give the same result, byte for byte, on any machine.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -36,11 +36,11 @@ pub enum Command {
     Run(RunArguments),
     /// Run one scenario many times, on all cores, with different values and seeds.
     ///
-    /// FILE is a sweep file, whose results become Parquet files; or a scenario file, whose runs `--over` and `--seeds` say and
-    /// whose results are printed.
+    /// FILE is a sweep file, whose results become Parquet files, or a scenario file, whose runs are given by `--over` and
+    /// `--seeds` and whose results are printed.
     #[command(after_help = SWEEP_HELP)]
     Sweep(SweepArguments),
-    /// Print the scenario file that does what files of another simulator say.
+    /// Convert files of another simulator; print the scenario file.
     #[command(after_help = IMPORT_HELP)]
     Import(ImportArguments),
     /// Compare two results, such as one of the lab and one of the simulator.
@@ -52,7 +52,7 @@ pub enum Command {
     /// Compare Levels with PFC and the Deadlock Breaker in the same networks: waiting times and throughput.
     #[command(after_help = FAIRNESS_HELP)]
     Fairness(FairnessArguments),
-    /// Reproduce a figure of a paper, with the paper's numbers beside the measured ones, or compare the costs of ways to
+    /// Reproduce a figure of a paper, with the paper's numbers next to the measured ones, or compare the costs of ways to
     /// live with credit loops.
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArguments),
@@ -133,12 +133,12 @@ Examples:
   weir-sim reproduce ndp-fig14 --out crates/results/
   weir-sim reproduce credit-loops --k 4,8 --failed 10,20,30 --networks 100";
 
-/// The scenario and what is put over it.
+/// A scenario and its overrides.
 #[derive(Debug, Args)]
 pub struct Source {
     /// The scenario file.
     pub file: PathBuf,
-    /// Override a value of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB. Repeatable.
+    /// Override a value of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB. Repeat it for several.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
     /// Virtual time after which traffic ends, such as 2ms. Default: the file's duration.
@@ -155,8 +155,8 @@ pub struct RunArguments {
     /// Seed of all randomness. Default: the file's.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Run on N threads, at most one for each switch: the result is the same, byte for
-    /// byte. It takes a network of hundreds of busy switches to be faster.
+    /// Run on N threads, at most one for each switch: the result is the same, byte for byte. Faster only in networks of
+    /// hundreds of busy switches.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX))]
     pub threads: u16,
     /// Write the whole result as JSON, `-` for standard output.
@@ -168,14 +168,14 @@ pub struct RunArguments {
     /// Draw slowdown over flow size: p50, p95 and p99.
     #[arg(long, value_name = "FILE")]
     pub slowdown: Option<PathBuf>,
-    /// Write the run as one page for a browser: who paused whom when, curves, deadlocks, flows and buffers.
+    /// Write the run as one page for a browser: pauses and their causes, curves, deadlocks, flows and buffers.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write the run as a trace for Perfetto (ui.perfetto.dev): pauses, queues, suspicions, CLCM and releases of every port,
     /// and arrows from each pause to those that it caused.
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
-    /// Show who pauses whom, and what arrives, while the run goes on.
+    /// Show current pauses and arrivals while the run proceeds.
     #[arg(long, conflicts_with = "quiet")]
     pub watch: bool,
     /// Print no progress.
@@ -187,7 +187,7 @@ pub struct RunArguments {
 pub struct SweepArguments {
     #[command(flatten)]
     pub source: Source,
-    /// Scenario file: a key and its values: deadlock.policy=off,breaker. Repeatable.
+    /// Scenario file: a key and its values: deadlock.policy=off,breaker. Repeat it for several.
     #[arg(long = "over", value_name = "PATH=VALUE,VALUE")]
     pub over: Vec<String>,
     /// Scenario file: number of seeds, starting with the file's. Default: 1.
@@ -196,13 +196,13 @@ pub struct SweepArguments {
     /// Scenario file: write all results as JSON.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Sweep file: list the runs, and run none.
+    /// Sweep file: list the runs without running any.
     #[arg(long, visible_alias = "dry-run", conflicts_with_all = ["check", "out"])]
     pub list: bool,
-    /// Sweep file: read the scenario of every run, and run none.
+    /// Sweep file: check the scenario of every run without running any.
     #[arg(long, conflicts_with = "out")]
     pub check: bool,
-    /// Sweep file: only the I-th of N parts, counted from 0.
+    /// Sweep file: run only the I-th of N parts, counted from 0.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
     /// Sweep file: directory for results. Default: sweep- and the sweep's name.
@@ -246,26 +246,23 @@ pub struct HpccArguments {
     /// The scenario's name.
     #[arg(long, default_value = "hpcc")]
     pub name: String,
-    /// HPCC's PACKET_PAYLOAD_SIZE: bytes of a flow in a frame.
+    /// HPCC's PACKET_PAYLOAD_SIZE: payload bytes in a frame.
     #[arg(long, default_value = "1000B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub payload: Bytes,
-    /// Bytes of headers in a frame. Default: HPCC's, which add no FCS: 48B, and
-    /// 90B with its telemetry under --transport hpcc.
+    /// Bytes of headers in a frame. Default: HPCC's, without FCS: 48B, or 90B with telemetry under --transport hpcc.
     #[arg(long, value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub header: Option<Bytes>,
     #[command(flatten)]
     pub control: ControlArguments,
-    /// How long traffic is offered. Default: the last start, and twice as long as the
-    /// busiest host's line needs for all flows.
+    /// Duration of traffic. Default: the last start, plus twice the time that the busiest host's line needs for all flows.
     #[arg(long, value_name = "TIME", value_parser = weir_config::units::parse_duration)]
     pub duration: Option<Duration>,
 }
 
-/// Of all that imports flows.
+/// Options for all importers of flows.
 #[derive(Debug, Args)]
 pub struct ControlArguments {
-    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas,
-    /// dctcp, timely, swift, hpcc.
+    /// Congestion control of flows: open, dcqcn, tahoe, reno, vegas, dctcp, timely, swift, hpcc.
     #[arg(long, default_value = "dcqcn", value_parser = parse_transport)]
     pub transport: Transport,
 }
@@ -293,20 +290,20 @@ pub struct CompareArguments {
 
 #[derive(Debug, Args)]
 pub struct FairnessArguments {
-    /// A network: torus-5x5, torus-4x4x4, ring-8, regular-20x4 (switches x degree), fat-tree-4. Repeatable.
+    /// A network: torus-5x5, torus-4x4x4, ring-8, regular-20x4 (switches x degree), fat-tree-4. Repeat it for several.
     /// Default: all of the book's tables.
     #[arg(long = "topology", value_name = "NAME")]
     pub topologies: Vec<Topology>,
     /// First and last seed.
     #[arg(long, default_value = "0..9", value_name = "FIRST..LAST", value_parser = parse_seeds)]
     pub seeds: std::ops::Range<u64>,
-    /// T. Repeatable. Default: 10us, 100us, 1ms and 10ms.
+    /// T. Repeat it for several. Default: 10us, 100us, 1ms and 10ms.
     #[arg(long = "round-trip", value_name = "TIME", value_parser = weir_config::units::parse_duration)]
     pub round_trips: Vec<Duration>,
-    /// Coding of Feedback: pfc, pause or grants. Repeatable. Default: all.
+    /// Coding of Feedback: pfc, pause or grants. Repeat it for several. Default: all.
     #[arg(long = "coding", value_name = "CODING")]
     pub codings: Vec<Coding>,
-    /// Minimum time for which traffic is offered.
+    /// Minimum duration of traffic.
     #[arg(long, default_value = "80ms", value_name = "TIME", value_parser = weir_config::units::parse_duration)]
     pub duration: Duration,
     /// Make the delay of links match T, instead of 1 us.
@@ -315,7 +312,7 @@ pub struct FairnessArguments {
     /// Parallel runs. Default: one for each core.
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Write every comparison as JSON, `-` for standard output.
+    /// Write all comparisons as JSON, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write the table as Markdown.
@@ -326,7 +323,7 @@ pub struct FairnessArguments {
     pub quiet: bool,
 }
 
-/// A coding by its name.
+/// Parses a coding by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Coding(pub FeedbackCoding);
 
@@ -342,7 +339,7 @@ impl std::str::FromStr for Coding {
     }
 }
 
-/// Parses `3..7`, from the first to the last, or `3` alone.
+/// Parses `3..7`, last one included, or `3` alone.
 fn parse_seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
     let wrong = |_| format!("`{text}`: write FIRST..LAST, such as 0..9");
     let (first, last) = text.split_once("..").unwrap_or((text, text));
@@ -355,12 +352,12 @@ fn parse_seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
 
 #[derive(Debug, Args)]
 pub struct ReproduceArguments {
-    /// What to reproduce.
+    /// Figure to reproduce.
     pub figure: Figure,
     /// Write pictures, table and numbers into this directory.
     #[arg(long, value_name = "DIRECTORY")]
     pub out: Option<PathBuf>,
-    /// Calculus paper: the α that DCQCN flows begin with, from 0 to 1.
+    /// Calculus paper: initial α of DCQCN flows, from 0 to 1.
     #[arg(long, default_value = "0.5", value_name = "ALPHA", value_parser = weir_config::fraction::parse_fraction)]
     pub initial_alpha: Fraction,
     /// Calculus paper: every notification sets the target rate.
@@ -375,16 +372,17 @@ pub struct ReproduceArguments {
     /// Credit loops: failed links between switches, in percent.
     #[arg(long, value_name = "PERCENT,PERCENT", value_delimiter = ',', default_value = "1,2,3,4,5", value_parser = clap::value_parser!(u32).range(0..=90))]
     pub failed: Vec<u32>,
-    /// Credit loops: networks of each k and rate, with the seeds from --first on.
+    /// Credit loops: number of networks for each k and rate; seeds start at --first.
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub networks: u64,
-    /// Credit loops: add the numbers of a credit-loops.json of other seeds, as of an interrupted campaign. Repeatable.
+    /// Credit loops: add the numbers of a credit-loops.json with other seeds, for example of an interrupted campaign. Repeat
+    /// it for several.
     #[arg(long, value_name = "FILE")]
     pub add: Vec<PathBuf>,
     /// Credit loops: the first seed.
     #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 62))]
     pub first: u64,
-    /// Credit loops: parallel networks; HPCC's and the NDP paper: threads of a run. Default: one for each core.
+    /// Parallel networks of credit loops, or threads of a run for HPCC's and the NDP paper. Default: one for each core.
     #[arg(long)]
     pub jobs: Option<usize>,
     /// Print no progress.
@@ -392,37 +390,36 @@ pub struct ReproduceArguments {
     pub quiet: bool,
 }
 
-/// What can be made.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Figure {
-    /// CLCM paper, Figure 5: a ring locks, one switch is elected and reroutes. Some seconds.
+    /// CLCM paper, Figure 5: a ring locks, one switch is elected and reroutes. Takes seconds.
     ClcmFig5,
-    /// CLCM paper, Figure 7: a miswired fat tree with and without the Deadlock Breaker. Some seconds.
+    /// CLCM paper, Figure 7: a miswired fat tree with and without the Deadlock Breaker. Takes seconds.
     ClcmFig7,
-    /// What each way costs in throughput and buffers, on three networks. A minute or two.
+    /// Costs of each remedy in throughput and buffers, on three networks. Takes a minute or two.
     Baselines,
-    /// The pictures of the book's concepts: a ring that locks, each way out of it, and one buffer's headroom. A second.
+    /// Pictures of the book's concepts: a ring that locks, each remedy, and one buffer's headroom. Takes a second.
     Concepts,
-    /// The CLCM paper's question at scale: how often routes close credit loops in fat trees with failed links.
+    /// Frequency of credit loops closed by routes in fat trees with failed links: the CLCM paper's question at scale.
     CreditLoops,
     /// "Network Calculus Characterization of Congestion Control", Figure 7: a burst of 31 senders, 10 ms.
     CalculusFig7,
     /// Its Figure 8: the first 400 µs.
     CalculusFig8,
-    /// What Figure 7 depends on: the initial α, clamping of the target rate, and when frames are marked.
+    /// Influence of the initial α, of clamping the target rate, and of the moment of marking on Figure 7.
     CalculusDependence,
-    /// HPCC paper, Figure 11(c): slowdown of a Hadoop cluster's flows, beside the numbers of HPCC's simulator. Some minutes.
+    /// HPCC paper, Figure 11(c): slowdown of a Hadoop cluster's flows, next to the numbers of HPCC's simulator. Takes
+    /// minutes.
     HpccFig11c,
-    /// NDP paper, Figure 14: a permutation over a fat tree, beside the numbers of htsim. A minute.
+    /// NDP paper, Figure 14: a permutation over a fat tree, next to the numbers of htsim. Takes a minute.
     NdpFig14,
 }
 
-/// When switches mark frames.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum MarkMoment {
-    /// When they are admitted.
+    /// On admission.
     Arrival,
-    /// When they leave.
+    /// On departure.
     Departure,
 }
 

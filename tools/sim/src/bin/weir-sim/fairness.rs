@@ -38,7 +38,7 @@ pub fn fairness(arguments: &FairnessArguments) -> Result<bool> {
             _ => Err(anyhow!("a run ended without an outcome")),
         })
         .collect();
-    // In the order of topology, T, coding and seed, whichever thread was first.
+    // Sorted by topology, T, coding and seed, independent of the threads' order.
     let comparisons: Vec<Comparison> = comparisons?.into_iter().flatten().collect();
     tell(arguments, &comparisons)
 }
@@ -104,7 +104,7 @@ fn question(arguments: &FairnessArguments) -> Question {
     }
 }
 
-/// Large ones first, so that threads end together; sorted by topology again in the table.
+/// Large ones first, so that threads end together; the table sorts them again.
 fn networks(arguments: &FairnessArguments) -> Vec<(Topology, u64)> {
     let all;
     let topologies = if arguments.topologies.is_empty() {

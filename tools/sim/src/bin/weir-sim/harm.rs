@@ -14,14 +14,14 @@ use crate::parallel::on_all_cores;
 /// Maximum number of findings printed one by one.
 const TOLD_MAX: usize = 30;
 
-/// Sums over the networks of one kind, independent of the order in which they end.
+/// Sums over the networks of one kind, independent of their order.
 #[derive(Default)]
 struct Sum {
     networks: u64,
     sent: u64,
     lost: u64,
     lost_by_the_unlucky: u64,
-    /// The longest wait of others beyond that in the calm network, relative to its bound.
+    /// Longest wait of others beyond that in the calm network, relative to its bound.
     longest_share: f64,
 }
 
@@ -31,7 +31,7 @@ struct Tally {
     findings: Vec<(u64, String)>,
 }
 
-/// Searches random networks for harm to bystanders; returns true if there was none.
+/// Returns true if no bystander was harmed.
 pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let bar = bar(arguments.networks, arguments.quiet);
     let tally = Mutex::new(Tally::default());

@@ -36,29 +36,29 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct ChakraArguments {
-    /// The traces' names up to `.RANK.et`.
+    /// Prefix of the traces' names, before `.RANK.et`.
     #[arg(long, value_name = "PREFIX")]
     pub trace: String,
-    /// A scenario file with the network, its classes and duration.
+    /// Scenario file with the network, its classes and duration.
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
-    /// Groups of ranks as ASTRA-sim has them: {"1": [0, 1], "2": [2, 3]}.
+    /// Groups of ranks as in ASTRA-sim: {"1": [0, 1], "2": [2, 3]}.
     #[arg(long, value_name = "FILE")]
     pub groups: Option<PathBuf>,
-    /// The class of all flows. Default: the network's first one.
+    /// Class of all flows. Default: the network's first.
     #[arg(long, value_name = "NAME")]
     pub class: Option<String>,
-    /// How all-reduce goes.
+    /// Algorithm of all-reduce.
     #[arg(long, value_enum, default_value = "ring")]
     pub all_reduce: AllReduceWay,
-    /// Bytes of a message in a frame.
+    /// Payload bytes in a frame.
     #[arg(long, default_value = "1000B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub payload: Bytes,
     /// Bytes of headers in a frame. Default: 48B, and 90B with the telemetry of
     /// --transport hpcc.
     #[arg(long, value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub header: Option<Bytes>,
-    /// Operations that a rank computes each second, for nodes with num_ops and no duration: 312e12.
+    /// Operations per second of a rank, such as 312e12, for nodes with num_ops and no duration.
     #[arg(long, value_name = "NUMBER", value_parser = operations)]
     pub ops_per_second: Option<u64>,
     #[command(flatten)]
@@ -77,10 +77,9 @@ fn operations(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write a whole number from 1 to 1e18, such as 312e12".to_owned())
 }
 
-/// How ranks reduce together.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum AllReduceWay {
-    /// Round a ring in 2 (N - 1) steps.
+    /// Around a ring in 2 (N - 1) steps.
     Ring,
     /// Up a binary tree, and down again.
     Tree,
@@ -89,7 +88,7 @@ pub enum AllReduceWay {
 /// Maximum size of a trace file.
 const TRACE_MAX: u64 = 1 << 30;
 
-/// Minimum frame of switches of this age.
+/// Minimum frame of the switches that HPCC simulates.
 const FRAME_MIN: u64 = 60;
 const FRAME_MAX: u64 = 9216;
 
@@ -101,7 +100,7 @@ pub fn import(arguments: &ImportArguments) -> Result<bool> {
     }
 }
 
-/// Bytes of headers in a frame: by default those of HPCC's simulator, which has telemetry in frames of HPCC alone.
+/// Returns the size of headers in a frame. Default: as in HPCC's simulator, whose frames have telemetry only under HPCC.
 fn header(payload: Bytes, asked: Option<Bytes>, transport: Transport) -> Bytes {
     let header = asked.unwrap_or(match transport {
         Transport::Hpcc => HEADER + Bytes::new(TELEMETRY_LENGTH_BYTES),
@@ -175,9 +174,9 @@ fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
     })?;
     let lines = text.lines().count();
     let scenario = text + &flows;
-    // Ranks that wait for each other are found here, and not when the scenario is run.
+    // Finds ranks that wait for each other now, not when the scenario is run.
     Scenario::parse(&scenario, path, &[]).map_err(|mut error| {
-        // Lines below the network file are in no file of the user's; the keys name the flow.
+        // Lines after the network file are generated: only the keys, which name the flow, mean anything to the user.
         for problem in &mut error.problems {
             problem.line = problem.line.filter(|line| *line <= lines);
         }
@@ -259,15 +258,14 @@ fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
         transport: arguments.control.transport,
         duration: arguments.duration,
     })?;
-    // Reports here what a scenario cannot have, and not when it is run.
+    // Reports now what a scenario cannot express, not when it is run.
     Scenario::parse(&scenario, &arguments.topology, &[])
         .map_err(|error| of_hpcc_files(error, &scenario, flow_text))?;
     weir_output::say!("{scenario}")?;
     Ok(true)
 }
 
-/// Moves an error in the generated scenario to the user's files: to its flow, or to the topology as
-/// a whole.
+/// Moves an error in the generated scenario to the user's files: to its flow, or else to the topology.
 fn of_hpcc_files(mut error: FileError, made: &str, flows: Text<'_>) -> anyhow::Error {
     for problem in &mut error.problems {
         let Some(line) = problem.line.take() else {

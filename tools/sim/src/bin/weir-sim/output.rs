@@ -1,11 +1,11 @@
-//! Written files, and messages meanwhile.
+//! Output files and progress messages.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Writes `text` to `path`, and makes its directory; `-` is standard output.
+/// Writes `text` to `path`, creating its directory; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     if path.as_os_str() == "-" {
         weir_output::sayln!("{text}")?;
@@ -14,7 +14,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     write_bytes(path, text.as_bytes())
 }
 
-/// Writes `bytes` to the file `path`, and makes its directory.
+/// Writes `bytes` to `path`, creating its directory.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
@@ -22,7 +22,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| path.display().to_string())
 }
 
-/// A bar over `length` steps on standard error; nothing is drawn where that is no terminal.
+/// Returns a bar of `length` steps on standard error; hidden if that is no terminal.
 pub fn bar(length: u64, quiet: bool) -> ProgressBar {
     bar_of(
         length,
@@ -31,7 +31,7 @@ pub fn bar(length: u64, quiet: bool) -> ProgressBar {
     )
 }
 
-/// A bar with lines below it.
+/// Returns a bar with lines below it.
 pub fn bar_with_lines(length: u64) -> ProgressBar {
     bar_of(
         length,
@@ -40,7 +40,6 @@ pub fn bar_with_lines(length: u64) -> ProgressBar {
     )
 }
 
-/// Progress bar over runs of a sweep.
 pub fn bar_of_runs(length: u64, quiet: bool) -> ProgressBar {
     bar_of(
         length,

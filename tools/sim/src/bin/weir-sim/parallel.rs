@@ -1,5 +1,5 @@
 //! Independent runs on all cores.
-// They share nothing, and their results are put in order or summed up: what threads do with them changes none.
+// They share nothing, and results are sorted or summed: the order of threads does not matter.
 #![allow(clippy::disallowed_methods)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +9,7 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does `work` for each number below `count`, `jobs` of them at a time; by default one for each
-/// core.
+/// Calls `work` for each number below `count`, `jobs` at a time; default: one for each core.
 pub fn on_all_cores(jobs: Option<usize>, count: usize, work: &(impl Fn(usize) + Sync)) {
     let jobs = jobs.unwrap_or_else(cores).clamp(1, count.max(1));
     let next = AtomicUsize::new(0);

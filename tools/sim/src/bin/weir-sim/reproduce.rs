@@ -15,7 +15,7 @@ use crate::cli::{Figure, ReproduceArguments};
 use crate::output::{bar, write};
 use crate::parallel::{cores, on_all_cores};
 
-/// True: a figure that cannot be made is an error.
+/// Always true: a figure that cannot be made is an error.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
     let setting = Setting {
         initial_alpha: arguments.initial_alpha,
@@ -50,7 +50,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
     Ok(true)
 }
 
-/// Runs all requested networks: sums do not depend on which thread was first.
+/// Runs all requested networks. Sums do not depend on the order of threads.
 fn credit_loops(arguments: &ReproduceArguments, bar: &ProgressBar) -> Result<Reproduction> {
     let kinds = arguments.k.iter().flat_map(|k| {
         let of_k = |percent: &u32| (Tree::with_failed(usize::from(*k), *percent), *percent);

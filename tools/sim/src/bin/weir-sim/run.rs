@@ -15,7 +15,7 @@ use crate::watch::Watch;
 
 const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
 
-/// Returns true if all expectations held.
+/// Returns true if all expectations were met.
 pub fn run(arguments: &RunArguments) -> Result<bool> {
     let scenario = load(&arguments.source, arguments.seed, &[])?;
     let length = scenario.duration.as_nanos();
@@ -114,7 +114,7 @@ fn watched(arguments: &RunArguments, scenario: &Scenario) -> Result<Option<Watch
     Ok(Some(Watch::new(scenario)))
 }
 
-/// Reads the scenario with what the command line puts over it.
+/// Loads the scenario with the overrides of the command line.
 pub fn load(source: &Source, seed: Option<u64>, more: &[Override]) -> Result<Scenario> {
     let mut overrides = source.overrides.clone();
     overrides.extend_from_slice(more);
@@ -127,12 +127,12 @@ pub fn load(source: &Source, seed: Option<u64>, more: &[Override]) -> Result<Sce
     Ok(Scenario::load(&source.file, &overrides)?)
 }
 
-/// One `PATH=VALUE`.
+/// Parses one `PATH=VALUE`.
 pub fn parse_override(text: &str) -> Result<Override> {
     text.parse().map_err(anyhow::Error::msg)
 }
 
-/// The command that does the same again.
+/// Returns the command that repeats a run.
 pub fn replay(source: &Source, seed: u64) -> String {
     let mut words = vec![format!(
         "weir-sim run {} --seed {seed}",

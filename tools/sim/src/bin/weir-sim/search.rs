@@ -27,8 +27,7 @@ struct Tally {
     failures: Vec<(u64, String)>,
 }
 
-/// Returns true if all networks did what Theorem 1 promises, and some of them locked under plain
-/// PFC.
+/// Returns true if all networks behaved as Theorem 1 promises, and some of them locked under plain PFC.
 pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let bar = bar(arguments.networks, arguments.quiet);
     let tally = Mutex::new(Tally::default());
@@ -61,8 +60,7 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
 
 type Outcome = Result<Answer, SearchError>;
 
-/// Runs under Levels, and without faults also under plain PFC, with buffers of each port's own and
-/// with shared ones.
+/// Runs under Levels; without faults also under plain PFC, with dedicated and with shared buffers.
 fn ask_all(seed: u64, with_faults: bool) -> (Outcome, Option<[Outcome; 2]>) {
     let question = Question { with_faults };
     let level = ask(seed, Mode::Level, question);
@@ -99,7 +97,7 @@ impl Tally {
         }
     }
 
-    /// Nothing may be lost, whatever waits for ever.
+    /// No frame may be lost, even if some wait forever.
     fn under_pfc(&mut self, seed: u64, how: &str, outcome: Outcome) -> Option<Answer> {
         match outcome {
             Ok(answer) => {

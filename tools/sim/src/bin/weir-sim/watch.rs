@@ -1,4 +1,4 @@
-//! `weir-sim run --watch`: below the bar, who pauses whom and what arrives.
+//! `weir-sim run --watch`: current pauses and arrivals below the bar.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -9,9 +9,9 @@ use weir_sim::network::Network;
 use weir_sim::scenario::{lossless_buffers, Buffer};
 use weir_svg::quantity::{amount, rate};
 
-/// Maximum number of shown ends of links: those that paused longest since the last update.
+/// Maximum number of shown link ends: those that paused longest since the last update.
 const ENDS: usize = 8;
-/// Updates in the curve of arrivals.
+/// Updates shown in the curve of arrivals.
 const LOOKS: usize = 60;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Width of a full bar in characters.
@@ -30,12 +30,12 @@ pub struct Watch {
 struct End {
     name: String,
     place: Buffer,
-    /// Until the last look.
+    /// Total at the last update.
     paused: Duration,
 }
 
 impl Watch {
-    /// Of the lossless classes of a network.
+    /// Watches the lossless classes of a network.
     pub fn new(scenario: &Scenario) -> Self {
         let buffers = lossless_buffers(scenario).into_iter();
         let ends = buffers.map(|(place, peer)| End {
@@ -51,7 +51,7 @@ impl Watch {
         }
     }
 
-    /// Samples the network; returns the display in lines, each with a line's end before it.
+    /// Samples the network; returns the display, each line preceded by a newline.
     pub fn look(&mut self, network: &Network) -> String {
         let now = network.now();
         let since = now.saturating_since(self.last);

@@ -15,14 +15,14 @@ use crate::parallel::on_all_cores;
 /// Maximum number of findings listed one by one.
 const TOLD_MAX: usize = 30;
 
-/// Results of all networks together. Sums do not depend on the order in which they end.
+/// Results of all networks. Sums do not depend on their order.
 #[derive(Default)]
 struct Tally {
     asked: u64,
     sent: u64,
     lost: u64,
     frame_hops: u64,
-    /// By the reason of waits, and by networks in which promises have exceptions.
+    /// By reason for a wait, and by exception from a promise.
     kinds: BTreeMap<&'static str, u64>,
     shapes: BTreeMap<&'static str, u64>,
     broken: BTreeMap<Broken, u64>,

@@ -1,4 +1,4 @@
-//! Who sends what to whom: sends with their receives, and what collectives are made of.
+//! Transfers between ranks: sends with their receives, and collectives in steps.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,35 @@ use weir_core::Bytes;
 use super::trace::{Kind, Trace, Work};
 use super::{AllReduce, Chakra, ChakraError};
 
-/// A rank's node, by its place in the trace.
+/// A rank and the index of its node in the trace.
 pub(super) type Place = (usize, usize);
 
-/// One message from rank to rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) name: String,
     pub(super) to: usize,
     pub(super) bytes: u64,
-    /// The sender's node, which it belongs to: it waits for what that waits for.
+    /// The sender's node: the transfer waits for the same as this node.
     pub(super) sent_by: Place,
-    /// Transfers of the same collective to the sender that it waits for.
+    /// Transfers of the same collective to the sender for which it waits.
     pub(super) after: Vec<usize>,
 }
 
-/// What brings a node to its end.
+/// Arrivals that end a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Arrivals {
-    /// Transfers to its rank.
     pub(super) transfers: Vec<usize>,
-    /// They come from what the rank itself has sent when the node began: waiting for them is waiting for that.
+    /// They depend on what the rank itself sent when the node began: waiting for them includes waiting for that.
     pub(super) imply_beginning: bool,
 }
 
-/// All messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Exchanges {
     pub(super) transfers: Vec<Transfer>,
     pub(super) arrivals: BTreeMap<Place, Arrivals>,
 }
 
-/// All messages of all ranks.
+/// Finds all transfers of all ranks.
 pub(super) fn exchanges(input: &Chakra<'_>, traces: &[Trace]) -> Result<Exchanges, ChakraError> {
     let mut exchanges = Exchanges::default();
     pairs(traces, &mut exchanges)?;
@@ -59,7 +56,7 @@ pub(super) fn exchanges(input: &Chakra<'_>, traces: &[Trace]) -> Result<Exchange
     Ok(exchanges)
 }
 
-/// Ranks of a group, this one among them.
+/// Returns the ranks of a group; this rank must be a member.
 fn members(
     input: &Chakra<'_>,
     trace: &Trace,
@@ -92,7 +89,7 @@ fn members(
     Ok(members.clone())
 }
 
-/// Sends with their receives: the first with the first of the same ranks and tag, and so on.
+/// Pairs sends with receives: the first with the first of the same ranks and tag, and so on.
 fn pairs(traces: &[Trace], exchanges: &mut Exchanges) -> Result<(), ChakraError> {
     let mut sends: BTreeMap<(usize, usize, u64), Vec<usize>> = BTreeMap::new();
     let mut receives = sends.clone();
@@ -151,7 +148,7 @@ fn not_sent(trace: &Trace, place: usize, from: usize, tag: u64) -> ChakraError {
     trace.wrong(place, message)
 }
 
-/// All collectives of one group: the first of each rank belong together, and so on.
+/// Adds all collectives of one group: the first of each rank belong together, and so on.
 fn collectives(
     input: &Chakra<'_>,
     traces: &[Trace],
@@ -188,7 +185,7 @@ fn collectives(
     Ok(())
 }
 
-/// One collective; `nodes` has each member's, in the order of the group.
+/// Adds one collective; `nodes` has each member's node, in the order of the group.
 fn collective(
     input: &Chakra<'_>,
     traces: &[Trace],
@@ -232,7 +229,7 @@ fn collective(
         nodes,
         exchanges,
     };
-    // As in ASTRA-sim: what a rank contributes to an all-gather is `comm_size`, of the others it is all that it has.
+    // As in ASTRA-sim: in an all-gather `comm_size` is a rank's contribution, in other collectives its whole input.
     let part = Bytes::new(size.get().div_ceil(nodes.len() as u64));
     let others = nodes.len() - 1;
     match (kind, input.all_reduce) {
@@ -244,7 +241,7 @@ fn collective(
     }
 }
 
-/// A collective while it becomes transfers.
+/// A collective that is being split into transfers.
 struct Steps<'a> {
     traces: &'a [Trace],
     nodes: &'a [Place],
@@ -252,7 +249,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// From member to member, after `after`.
+    /// Adds a transfer between members that follows `after`.
     fn transfer(
         &mut self,
         [from, to]: [usize; 2],
@@ -282,11 +279,11 @@ impl Steps<'_> {
         arrivals.imply_beginning = imply_beginning;
     }
 
-    /// Each member sends to the next one, and what it has received last from the second step on. Whoever has received in the last
-    /// step is at its end.
+    /// Each member sends to the next; from the second step on, what it received last. Members that receive in the last step
+    /// are finished.
     fn ring(&mut self, steps: usize, part: Bytes, imply: bool) -> Result<(), ChakraError> {
         let count = self.nodes.len();
-        // By member: what it has received last.
+        // By member: the last transfer received.
         let mut received: Vec<Option<usize>> = vec![None; count];
         for step in 0..steps {
             let mut now = vec![None; count];
@@ -305,7 +302,7 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// Up to the first member, from both of its children and from theirs, and down again.
+    /// Up to the first member, from both children of each, and down again.
     fn tree(&mut self, size: Bytes) -> Result<(), ChakraError> {
         let count = self.nodes.len();
         let parent = |member: usize| (member - 1) / 2;
@@ -316,7 +313,7 @@ impl Steps<'_> {
             let up = self.transfer(ends, size, "up".into(), after)?;
             risen[parent(member)].push(up);
         }
-        // A child that has sent to the root says nothing of whether the root has begun.
+        // That a child has sent to the root does not mean that the root has begun.
         for up in risen[0].clone() {
             self.arrives(0, up, false);
         }

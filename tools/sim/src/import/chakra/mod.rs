@@ -1,7 +1,7 @@
-//! Execution traces of chakra (github.com/mlcommons/chakra), which ASTRA-sim runs: one file for each rank, a graph of what it
-//! computes, sends, receives and reduces.
+//! Execution traces of chakra (github.com/mlcommons/chakra), as used by ASTRA-sim: one file for each rank, with a graph of
+//! computations, sends, receives and collectives.
 //!
-//! What the ranks send becomes flows that wait for each other and for what is computed in between.
+//! Transfers become flows that wait for each other and for the computations between them.
 
 mod collective;
 mod resolve;
@@ -15,7 +15,7 @@ use thiserror::Error;
 use weir_config::scenario::Transport;
 use weir_core::{Bytes, Duration};
 
-/// Ranks at most: as many as a scenario has hosts.
+/// Maximum number of ranks: that of a scenario's hosts.
 pub const RANKS_MAX: usize = 200_000;
 
 /// One rank's file.
@@ -23,51 +23,51 @@ pub const RANKS_MAX: usize = 200_000;
 pub struct TraceFile {
     /// Its name, for messages.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub bytes: Vec<u8>,
 }
 
-/// How ranks reduce together.
+/// Algorithm of all-reduce.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AllReduce {
-    /// In 2 (N − 1) steps round a ring, each with 1/N of it.
+    /// Around a ring in 2 (N − 1) steps, each with 1/N of the data.
     #[default]
     Ring,
     /// Up a binary tree, and down again.
     Tree,
 }
 
-/// What is imported, and what the files do not say.
+/// Input of the import, with what the files do not contain.
 #[derive(Clone, Debug)]
 pub struct Chakra<'a> {
-    /// By rank.
+    /// Files by rank.
     pub traces: &'a [TraceFile],
-    /// Ranks of each group of processes by its name (`pg_name`). All of them are in the groups without a name and with `0`.
+    /// Ranks of each process group by its name (`pg_name`). The groups without a name and named `0` contain all ranks.
     pub groups: &'a BTreeMap<String, Vec<usize>>,
-    /// By rank: its host's name.
+    /// Host names by rank.
     pub hosts: &'a [String],
-    /// The class of all flows.
+    /// Class of all flows.
     pub class: &'a str,
-    /// How all-reduce goes.
+    /// Algorithm of all-reduce.
     pub all_reduce: AllReduce,
-    /// Bytes of a message in a frame. Above zero.
+    /// Payload bytes in a frame. Above zero.
     pub payload: Bytes,
-    /// What a frame has beside them.
+    /// Bytes of headers in a frame.
     pub header: Bytes,
-    /// Of all flows.
+    /// Transport of all flows.
     pub transport: Transport,
-    /// Rate at which a rank computes operations (`num_ops`) for which the trace has no time.
+    /// Rate of a rank's operations (`num_ops`) without a time in the trace.
     pub operations_per_second: Option<u64>,
 }
 
-/// Why traces cannot be imported.
+/// Reason for which traces cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ChakraError {
     /// The file.
     pub file: String,
     /// The node.
     pub node: Option<u64>,
-    /// What is wrong, and what to do.
+    /// Error and advice.
     pub message: String,
 }
 
@@ -90,25 +90,22 @@ impl ChakraError {
     }
 }
 
-/// One flow of the ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Flow {
     name: String,
-    /// Ranks.
     from: usize,
     to: usize,
-    /// Of the message.
     bytes: u64,
     start: Duration,
-    /// Flows that it waits for, each with what is computed in between.
+    /// Flows for which it waits, each with the computation in between.
     after: BTreeMap<usize, Duration>,
 }
 
-/// `[[flow]]` tables of what the ranks send, to be put below a scenario file's network.
+/// Returns `[[flow]]` tables of the ranks' transfers, to be appended to a scenario file's network.
 ///
 /// # Errors
 ///
-/// The first node that is wrong, or that cannot be imported, with what to do about it.
+/// The first node that is wrong or cannot be imported, with advice.
 pub fn chakra(input: &Chakra<'_>) -> Result<String, ChakraError> {
     let traces = input.traces.iter().enumerate();
     let traces = traces.map(|(rank, file)| trace::read(file, rank, input));

@@ -1,5 +1,5 @@
-//! What a message waits for: messages to its sender, each with what is computed in between, and the sender's own computing from the
-//! beginning on.
+//! Resolves what a transfer waits for: transfers to its sender, each with the computation in between, and the sender's own
+//! computation since the beginning.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::collective::Exchanges;
 use super::trace::{Trace, Work};
 use super::{Chakra, ChakraError, Flow};
 
-/// Waits of all flows at most.
+/// Maximum number of waits of all flows.
 const WAITS_MAX: usize = 20_000_000;
 
-/// When a node begins or ends: the latest of all this.
+/// When a node begins or ends: the latest of all these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Moment {
-    /// After the beginning.
+    /// Since the beginning.
     start: Duration,
-    /// After the arrival of a transfer, by its number.
+    /// Since the arrival of a transfer, by its number.
     after: BTreeMap<usize, Duration>,
 }
 
@@ -38,7 +38,7 @@ impl Moment {
     }
 }
 
-/// A flow for each transfer.
+/// Returns a flow for each transfer.
 pub(super) fn flows(
     input: &Chakra<'_>,
     traces: &[Trace],
@@ -80,7 +80,7 @@ fn too_many(trace: &Trace, place: usize) -> ChakraError {
     )
 }
 
-/// By place: when each node of a rank begins.
+/// Returns when each node of a rank begins, by place.
 fn beginnings(
     rank: usize,
     trace: &Trace,
@@ -97,7 +97,7 @@ fn beginnings(
         let mut end = begin.clone();
         match &node.work {
             Work::Compute(time) => end.postpone(*time),
-            // A message that is sent is the network's: its sender goes on.
+            // Sends do not block: the rank continues.
             Work::Send { .. } => {}
             Work::Receive { .. } | Work::Collective { .. } => {
                 if let Some(arrivals) = exchanges.arrivals.get(&(rank, place)) {

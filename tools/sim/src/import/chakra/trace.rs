@@ -1,4 +1,4 @@
-//! The nodes of one rank, with what they mean.
+//! The nodes of one rank's trace.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,20 @@ use weir_core::{Bytes, Duration};
 use super::wire::{self, AttributeValue};
 use super::{Chakra, ChakraError, TraceFile};
 
-/// A message at most: 1 TB.
+/// Maximum size of a message: 1 TB.
 const SIZE_MAX: u64 = 1_000_000_000_000;
-/// A node computes for a day at most.
+/// Maximum computation of a node: one day.
 const MICROS_MAX: u64 = 24 * 3600 * 1_000_000;
 
-/// What a node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Takes time, and nobody else.
+    /// Takes time, without other ranks.
     Compute(Duration),
-    /// To a rank, by a tag.
+    /// To a rank, with a tag.
     Send { to: usize, tag: u64, size: Bytes },
-    /// From a rank, by a tag.
+    /// From a rank, with a tag.
     Receive { from: usize, tag: u64 },
-    /// Together with all ranks of a group.
+    /// With all ranks of a group.
     Collective {
         kind: Kind,
         group: String,
@@ -29,7 +28,6 @@ pub(super) enum Work {
     },
 }
 
-/// What ranks do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     AllReduce,
@@ -49,16 +47,15 @@ impl Kind {
     }
 }
 
-/// A node.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) id: u64,
     pub(super) work: Work,
-    /// Places of nodes that it waits for.
+    /// Places of nodes for which it waits.
     pub(super) after: Vec<usize>,
 }
 
-/// A rank's nodes, each behind all that it waits for.
+/// A rank's nodes, each after all for which it waits.
 #[derive(Clone, Debug)]
 pub(super) struct Trace {
     pub(super) file: String,
@@ -79,7 +76,6 @@ fn wrong(file: &str, node: u64, message: impl Into<String>) -> ChakraError {
     }
 }
 
-/// Reads the file of `rank`.
 pub(super) fn read(
     file: &TraceFile,
     rank: usize,
@@ -129,8 +125,8 @@ pub(super) fn read(
     })
 }
 
-/// Places in an order in which each comes behind what it waits for, and otherwise in that of the file (Kahn, 1962). The error
-/// is one on a circle, or behind it.
+/// Sorts places so that each follows all for which it waits, otherwise in the order of the file (Kahn, 1962). The error is a
+/// node on a cycle or after one.
 fn order(after: &[Vec<usize>]) -> Result<Vec<usize>, usize> {
     let mut left: Vec<usize> = after.iter().map(Vec::len).collect();
     let mut next = vec![Vec::new(); after.len()];
@@ -186,7 +182,7 @@ impl<'a> Reader<'a> {
             .as_ref()
     }
 
-    /// A whole number up to `most`.
+    /// Returns a whole number up to `most`.
     fn number(&self, name: &str, most: u64) -> Result<Option<u64>, ChakraError> {
         let Some(value) = self.attribute(name) else {
             return Ok(None);
@@ -278,7 +274,7 @@ impl<'a> Reader<'a> {
         self.operations(operations).map(Work::Compute)
     }
 
-    /// The time of operations that the trace gives no time for, rounded up to nanoseconds.
+    /// Returns the time of operations for which the trace has none, rounded up to nanoseconds.
     fn operations(&self, count: u64) -> Result<Duration, ChakraError> {
         const SECOND: u128 = 1_000_000_000;
         if count == 0 {
@@ -303,7 +299,7 @@ impl<'a> Reader<'a> {
         Ok(self.number("comm_tag", u64::MAX)?.unwrap_or(0))
     }
 
-    /// Where the attribute is there, it must name this rank.
+    /// Checks that the attribute, if present, names this rank.
     fn is_own(&self, name: &str, rank: usize) -> Result<(), ChakraError> {
         match self.number(name, u64::MAX)? {
             Some(other) if other != rank as u64 => Err(self.wrong(format!(
@@ -341,7 +337,7 @@ impl<'a> Reader<'a> {
                 None => return Err(self.wrong("pg_name must be a word or a number")),
             },
         };
-        // As in ASTRA-sim, the group 0 is that of all.
+        // As in ASTRA-sim, group 0 has all ranks.
         let group = if group == "0" { String::new() } else { group };
         Ok(Work::Collective {
             kind,

@@ -1,19 +1,18 @@
-//! What a trace file is made of: messages of protocol buffers with their lengths before them. The first one describes the
-//! trace, unless it is left out, and each of the others is a node (`schema/protobuf/et_def.proto` of github.com/mlcommons/chakra, its protobuf package
-//! `ChakraProtoMsg`). Fields that nothing is done with are passed over.
+//! Format of a trace file: messages of protocol buffers, each after its length. The first one, which may be missing,
+//! describes the trace; each other is a node (`schema/protobuf/et_def.proto` of github.com/mlcommons/chakra, protobuf
+//! package `ChakraProtoMsg`). Unused fields are skipped.
 
 use prost::Message;
 
 use super::ChakraError;
 
-/// A message at most: a node with its tensors takes kilobytes.
+/// Maximum size of a message: a node with its tensors takes kilobytes.
 const MESSAGE_MAX: usize = 16 << 20;
-/// Nodes of one rank at most.
+/// Maximum number of nodes of one rank.
 const NODES_MAX: usize = 4_000_000;
-/// How a file begins that gzip has made.
+/// First bytes of a file compressed with gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// `Node`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Node {
     #[prost(uint64, tag = "1")]
@@ -44,7 +43,7 @@ pub(super) struct Attribute {
     pub(super) value: Option<AttributeValue>,
 }
 
-/// What an attribute can be that is read: whole numbers of every kind, since generators differ, words and truth values.
+/// Values of attributes that are used: all kinds of integers, since generators differ, texts and booleans.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub(super) enum AttributeValue {
     #[prost(int32, tag = "7")]
@@ -83,7 +82,7 @@ pub(super) struct Bools {
 }
 
 impl AttributeValue {
-    /// A whole number that is not negative.
+    /// Returns the value if it is an integer that is not negative.
     pub(super) fn number(&self) -> Option<u64> {
         match self {
             Self::Int32(number) | Self::Sint32(number) | Self::Sfixed32(number) => {
@@ -99,7 +98,7 @@ impl AttributeValue {
     }
 }
 
-/// The nodes of a file, in its order.
+/// Returns the nodes of a file in its order.
 ///
 /// # Errors
 ///
@@ -110,7 +109,7 @@ pub(super) fn nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ChakraError> 
         return Err(wrong("is compressed by gzip; unpack it with gunzip".into()));
     }
     let mut left = bytes;
-    // The description differs between versions, and has nothing that is needed. Old traces begin with a node instead.
+    // The description differs between versions, and is not needed. Old traces begin with a node.
     match next_message(file, bytes, &mut left)? {
         None => return Err(wrong("is empty; give the trace's nodes".into())),
         Some(message) if is_node(message) => left = bytes,
@@ -136,12 +135,12 @@ pub(super) fn nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ChakraError> 
     }
 }
 
-/// Tells a node from the description, whose fields 1 and 2 are a text and messages.
+/// True for a node, false for the description, whose fields 1 and 2 are a text and messages.
 fn is_node(message: &[u8]) -> bool {
     Node::decode(message).is_ok_and(|node| node.id > 0 || node.kind > 0)
 }
 
-/// The next message; `None` at the end of the file.
+/// Returns the next message; `None` at the end of the file.
 fn next_message<'a>(
     file: &str,
     bytes: &[u8],

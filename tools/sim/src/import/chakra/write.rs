@@ -1,4 +1,4 @@
-//! The flows as tables of a scenario file.
+//! Flows as tables of a scenario file.
 
 use std::fmt::Write as _;
 

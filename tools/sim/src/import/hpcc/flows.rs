@@ -1,4 +1,4 @@
-//! `flow.txt`: how many flows, and the flows.
+//! `flow.txt`: the number of flows, then the flows.
 
 use weir_config::scenario::FLOW_COUNT_MAX;
 use weir_core::{Bytes, Duration};
@@ -8,13 +8,12 @@ use super::super::words::{ImportError, Words};
 use super::topology::Topology;
 use super::Hpcc;
 
-/// A flow at most: 1 TB.
+/// Maximum size of a flow: 1 TB.
 const SIZE_MAX: u64 = 1_000_000_000_000;
 
 /// Words of a flow.
 pub(super) const WORDS: usize = 6;
 
-/// One flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub(super) from: u64,
@@ -22,13 +21,13 @@ pub(super) struct Flow {
     /// `pg`.
     pub(super) priority: u64,
     pub(super) port: u64,
-    /// Of its frames, headers and all.
+    /// Maximum size of its frames, headers included.
     pub(super) size: Bytes,
     /// As in the file.
     pub(super) start: Duration,
 }
 
-/// `src dst pg dport size start_time` of each.
+/// Reads `src dst pg dport size start_time` of each flow.
 pub(super) fn read(files: &Hpcc<'_>, topology: &mut Topology) -> Result<Vec<Flow>, ImportError> {
     let mut words = Words::new(files.flows.name, files.flows.text);
     let count = words.number("how many flows there are", FLOW_COUNT_MAX as u64)?;

@@ -1,6 +1,6 @@
-//! The files of HPCC's simulator: topology, flows and trace (github.com/alibaba-edu/High-Precision-Congestion-Control).
+//! Files of HPCC's simulator: topology, flows and trace (github.com/alibaba-edu/High-Precision-Congestion-Control).
 //!
-//! They are read as that reads them: words one after the other, and what follows the last one that was announced says nothing.
+//! They are read like there: as a sequence of words, and anything after the last announced one is ignored.
 
 mod flows;
 mod topology;
@@ -12,16 +12,16 @@ use weir_core::{Bytes, Duration};
 use super::words::{ImportError, Words};
 use topology::Topology;
 
-/// A file that was read.
+/// A file and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
     /// Its name, for messages.
     pub name: &'a str,
-    /// What stands in it.
+    /// Its content.
     pub text: &'a str,
 }
 
-/// What is imported, and what the files do not say.
+/// Input of the import, with what the files do not contain.
 #[derive(Clone, Debug)]
 pub struct Hpcc<'a> {
     /// The scenario's name.
@@ -32,21 +32,21 @@ pub struct Hpcc<'a> {
     pub flows: Text<'a>,
     /// `TRACE_FILE`.
     pub trace: Option<Text<'a>>,
-    /// `PACKET_PAYLOAD_SIZE`: bytes of a flow in one frame. Above zero.
+    /// `PACKET_PAYLOAD_SIZE`: payload bytes in a frame. Above zero.
     pub payload: Bytes,
-    /// What a frame has beside them.
+    /// Bytes of headers in a frame.
     pub header: Bytes,
-    /// Of all flows.
+    /// Transport of all flows.
     pub transport: Transport,
-    /// How long traffic is offered; `None`: so long that twice what the busiest host's line has to carry fits.
+    /// Duration of traffic; `None`: enough for twice the load of the busiest host's line.
     pub duration: Option<Duration>,
 }
 
-/// The scenario file that does what the files say.
+/// Returns the equivalent scenario file.
 ///
 /// # Errors
 ///
-/// The first place that is wrong, or that a scenario file cannot say, with what to do about it.
+/// The first place that is wrong or that a scenario file cannot express, with advice.
 pub fn hpcc(files: &Hpcc<'_>) -> Result<String, ImportError> {
     let mut topology = Topology::read(files.topology)?;
     let flows = flows::read(files, &mut topology)?;
@@ -57,7 +57,7 @@ pub fn hpcc(files: &Hpcc<'_>) -> Result<String, ImportError> {
     Ok(write::scenario(files, &topology, &flows, &traced))
 }
 
-/// An error about a flow, by its number from 0, at its place in the file.
+/// Returns an error at a flow's place in the file, by its number from 0.
 pub fn about_flow(flows: Text<'_>, index: usize, message: String) -> ImportError {
     let mut words = Words::new(flows.name, flows.text);
     let before = 1 + index * flows::WORDS;
@@ -68,8 +68,8 @@ pub fn about_flow(flows: Text<'_>, index: usize, message: String) -> ImportError
     }
 }
 
-/// The nodes whose frames HPCC's simulator writes down. As there, nodes that the topology lacks are skipped: the trace
-/// file that HPCC ships serves topologies of several sizes.
+/// Returns the nodes whose frames HPCC's simulator logs. As there, nodes missing in the topology are skipped: the trace file
+/// shipped with HPCC serves topologies of several sizes.
 fn traced(trace: Text<'_>, topology: &Topology) -> Result<Vec<String>, ImportError> {
     let mut words = Words::new(trace.name, trace.text);
     let nodes = topology.node_count();

@@ -1,4 +1,4 @@
-//! `topology.txt`: the numbers of nodes, switches and links; the nodes that are switches; the links.
+//! `topology.txt`: the numbers of nodes, switches and links; the switches; the links.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use super::super::units;
 use super::super::words::{ImportError, Word, Words};
 use super::Text;
 
-/// Nodes and links at most.
+/// Maximum number of nodes, and of links.
 const NODES_MAX: u64 = 220_000;
 const LINKS_MAX: u64 = 1_200_000;
 /// `src dst rate delay error_rate`.
 const WORDS_OF_A_LINK: usize = 5;
 
-/// Programs that read such a file, by their first line.
+/// Variants of such a file, by their first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Nodes, switches, links.
     Hpcc,
     /// Nodes, switches, those in racks, links: PowerTCP's simulator, a fork.
     PowerTcp,
-    /// The same and two rates, which no link needs: Reverie's, a fork of PowerTCP's.
+    /// The same and two rates, which no link needs: Reverie, a fork of PowerTCP.
     Reverie,
 }
 
 impl Form {
-    /// A fork's, where the file has just as many words as the fork's first line promises.
+    /// Returns a fork's variant if the file has exactly as many words as its first line announces.
     fn of(text: &str) -> Self {
         let first = text.lines().next().unwrap_or_default();
         let counts: Vec<&str> = first.split_ascii_whitespace().collect();
@@ -47,22 +47,21 @@ impl Form {
     }
 }
 
-/// A network as HPCC has it: nodes are numbers from 0.
+/// HPCC's network: nodes are numbers from 0.
 #[derive(Debug)]
 pub(super) struct Topology {
     /// By node.
     is_switch: Vec<bool>,
     /// Between switches.
     pub(super) links: Vec<Link>,
-    /// By host that has a link: the line.
+    /// Lines by host.
     pub(super) hosts: BTreeMap<u64, HostLine>,
-    /// Rate and delay that most hosts' lines have; there is one host at least.
+    /// Most common rate and delay of hosts' lines; there is at least one host.
     pub(super) host_line: (BitRate, Duration),
-    /// By node: the smallest number of a node that it reaches.
+    /// By node: the smallest node that it can reach.
     islands: Vec<u64>,
 }
 
-/// A host's line to its switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostLine {
     pub(super) switch: u64,
@@ -70,7 +69,6 @@ pub(super) struct HostLine {
     pub(super) delay: Duration,
 }
 
-/// A link between two switches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub(super) ends: [u64; 2],
@@ -127,8 +125,7 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Gives all nodes that links join the same island. A node's island is found by way of nodes with smaller numbers
-    /// (Galler and Fischer, 1964).
+    /// Joins nodes with links to islands, by way of nodes with smaller numbers (Galler and Fischer, 1964).
     fn join_islands(&mut self) {
         let links = self.links.iter().map(|link| link.ends);
         let lines = self.hosts.iter();
@@ -149,12 +146,11 @@ impl Topology {
         node as u64
     }
 
-    /// Links lead from one node to the other.
+    /// True if links lead from one node to the other.
     pub(super) fn is_joined(&mut self, a: u64, b: u64) -> bool {
         self.island(a) == self.island(b)
     }
 
-    /// How many nodes there are.
     pub(super) fn node_count(&self) -> u64 {
         self.is_switch.len() as u64
     }
@@ -163,7 +159,7 @@ impl Topology {
         self.is_switch.get(node as usize) == Some(&true)
     }
 
-    /// What a node is called in the scenario.
+    /// Returns a node's name in the scenario.
     pub(super) fn name(&self, node: u64) -> String {
         match self.is_switch(node) {
             true => format!("s{node}"),
@@ -171,7 +167,7 @@ impl Topology {
         }
     }
 
-    /// The numbers of switches, in order.
+    /// Returns the numbers of switches, ascending.
     pub(super) fn switches(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.node_count()).filter(|node| self.is_switch(*node))
     }
@@ -182,8 +178,7 @@ impl Topology {
         word.number(&format!("a node; there are {nodes}, from 0"), most)
     }
 
-    /// `src dst rate delay error_rate`.
-    /// `seen` has the links so far, with their lines.
+    /// Adds `src dst rate delay error_rate`. `seen` has the previous links with their lines.
     fn add_link(
         &mut self,
         words: &mut Words<'_>,

@@ -11,13 +11,13 @@ use super::flows::Flow;
 use super::topology::Topology;
 use super::Hpcc;
 
-/// Of xoff for each Gbit/s of the fastest line, in bytes, as `scenarios/incast.toml` has it; and of xon.
+/// xoff in bytes for each Gbit/s of the fastest line, as in `scenarios/incast.toml`, and xon.
 const XOFF: u64 = 9500;
 const XON: u64 = 9250;
-/// Where marking begins and ends for each Gbit/s of a host's line, in bytes: what HPCC's run.py sets for DCQCN.
+/// Thresholds of marking in bytes for each Gbit/s of a host's line: those of HPCC's run.py for DCQCN.
 const ECN_KMIN: u64 = 4000;
 const ECN_KMAX: u64 = 16_000;
-/// Steps of the target rate for each 25 Gbit/s of a host's line, from the same file.
+/// Step of the target rate for each 25 Gbit/s of a host's line, from the same file.
 const ADDITIVE: BitRate = BitRate::from_mbit(5);
 const HYPER: BitRate = BitRate::from_mbit(50);
 
@@ -93,7 +93,7 @@ pub(super) fn scenario(
     out
 }
 
-/// Where it comes from, and what the files do not say.
+/// Writes the source, and what the files do not contain.
 fn head(out: &mut String, files: &Hpcc<'_>, (flows, first): (usize, Duration), traced: &[String]) {
     let _ = write!(
         out,
@@ -125,10 +125,10 @@ fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
     let lines = || lines.clone().chain(hosts.clone());
     let fastest = lines().map(|(rate, _)| rate).max();
     let fastest = fastest.unwrap_or(topology.host_line.0);
-    // There and back, the frame that has just begun at each end, and a quarter for what cells round up; as three delays in HPCC.
+    // Round trip, the frame just begun at each end, and a quarter for rounding up to cells: three delays, as in HPCC.
     let headroom = lines().map(|(rate, delay)| rate.bytes_in(delay.saturating_mul(3)).get());
     let headroom = headroom.max().unwrap_or(0) + 4 * 9216;
-    // The least is a large frame, so that slow lines have thresholds at all; there xon and kmin stay below.
+    // At least a large frame, so that slow lines have thresholds too; xon and kmin stay below.
     let gbit = |rate: BitRate, bytes: u64| (rate.get() / 1_000_000 * bytes / 1000).max(10_000);
     let (xoff, kmax) = (gbit(fastest, XOFF), gbit(topology.host_line.0, ECN_KMAX));
     let below = |bytes: u64, above: u64| bytes.min(above - above / 40);
@@ -147,7 +147,7 @@ fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
     }
 }
 
-/// DCQCN as run.py sets it up: by a NIC's timers. Its receivers answer every marked frame.
+/// Configures DCQCN like run.py: with a NIC's timers. Its receivers answer every marked frame.
 fn dcqcn(out: &mut String, line: BitRate) {
     let scaled = |step: BitRate| {
         let bits = step.get().saturating_mul(line.get() / 1_000_000) / 25_000;
@@ -161,7 +161,7 @@ fn dcqcn(out: &mut String, line: BitRate) {
     );
 }
 
-/// The last start, and twice as long as the busiest host's line takes for all that it sends or receives; whole milliseconds.
+/// Returns the last start plus twice the time that the busiest host's line needs, in whole milliseconds.
 fn duration(topology: &Topology, flows: &[Flow], first: Duration) -> Duration {
     const MILLISECOND: u64 = 1_000_000;
     let mut by_host: BTreeMap<u64, [u64; 2]> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is done to the network while it runs: links fail, switches freeze and restart, hosts misbehave.
+//! Actions on a running network: links fail, switches freeze and restart, hosts misbehave.
 
 use weir_core::config::default_bucket_count;
 use weir_core::units::PRIORITY_COUNT;
@@ -15,45 +15,42 @@ use crate::network::{Event, Network};
 pub enum DeviceChange {
     /// It is removed.
     Gone,
-    /// It is there again, with a link.
+    /// It has returned, with a link.
     Back,
-    /// It begins or ceases to complete transmissions.
+    /// It starts or stops completing transmissions.
     Completes(bool),
 }
 
-/// One change, at the moment that the plan gives it. What begins must end by the action beside it; two that
-/// overlap end with the later one.
+/// One change, at the time given in the plan. Every beginning must have an end; of two that overlap, the later end counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// A link carries nothing from now on; what is on it is lost. Both switches notice at once.
+    /// A link fails and loses what is on it. Both switches notice at once.
     LinkDown(u32),
     /// A link works again.
     LinkUp(u32),
-    /// A switch stands still, dataplane and control plane. What comes in waits at its door, as far as its
-    /// rings reach.
+    /// A switch stops, dataplane and control plane. Input queues up as far as its rings reach.
     Freeze(u32),
-    /// It goes on where it stood.
+    /// It resumes where it stopped.
     Thaw(u32),
-    /// A switch loses its frames and all that it knows, and is silent.
+    /// A switch loses its frames and all state, and is silent.
     Stop(u32),
-    /// It begins anew.
+    /// It starts afresh.
     Start(u32),
-    /// From the dataplane to the control CPU and back it takes this long, each way.
+    /// Sets the latency from the dataplane to the control CPU, and also back.
     ControlLatency {
         /// The switch.
         switch: u32,
-        /// How long.
+        /// The latency.
         latency: Duration,
     },
-    /// Whether a host obeys PFC.
+    /// Sets if a host obeys PFC.
     HostObeys {
         /// The host.
         host: u32,
-        /// Whether it does.
+        /// True if it does.
         obeys: bool,
     },
-    /// A switch sends frames for a host by one of these ports from now on. One that stands still or is stopped is told
-    /// nothing.
+    /// A switch sends frames for a host by one of these ports from now on. Frozen and stopped switches ignore this.
     Route {
         /// The switch.
         switch: u32,
@@ -62,27 +59,27 @@ pub enum Action {
         /// The new group.
         members: PortSet,
     },
-    /// A host asks its switch to pause, in all priorities of the mask, again and again.
+    /// A host repeatedly asks its switch to pause all priorities of the mask.
     StormBegin {
         /// The host.
         host: u32,
         /// Bit p: priority p.
         priorities: u8,
     },
-    /// It does no more; its last pause runs out.
+    /// It stops; its last pause expires.
     StormEnd(u32),
-    /// Control frames on a link meet this, in both directions.
+    /// Control frames on a link are disturbed in both directions.
     Disturb {
         /// The link.
         link: u32,
-        /// What they meet.
+        /// The disturbance.
         disturbance: Disturbance,
     },
-    /// They meet it no more.
+    /// The disturbance ends.
     Calm {
         /// The link.
         link: u32,
-        /// What they met.
+        /// The disturbance.
         disturbance: Disturbance,
     },
     /// The transmitter of a switch's port completes nothing from now on.
@@ -92,14 +89,14 @@ pub enum Action {
         /// Its port.
         port: PortId,
     },
-    /// It completes what it has, and goes on.
+    /// It completes what it has, and continues.
     Unhang {
         /// The switch.
         switch: u32,
         /// Its port.
         port: PortId,
     },
-    /// A switch notices a change of a port's device. A switch that stalls or is stopped notices nothing.
+    /// A switch notices a change of a port's device. Frozen and stopped switches notice nothing.
     Notice {
         /// The switch.
         switch: u32,
@@ -108,14 +105,15 @@ pub enum Action {
         /// The change.
         change: DeviceChange,
     },
-    /// The impairment of this place in the plan is in force. A switch that stands still or is stopped takes none.
+    /// The plan's impairment with this index begins. Frozen and stopped switches ignore it.
     Impair(u32),
-    /// It is no more.
+    /// It ends.
     Repair(u32),
 }
 
 impl Network {
-    /// In a network on several threads each does this to the lines that it knows, and to its own switches and hosts.
+    /// Applies an action. With several threads, each applies it to the lines that it knows, and to its own switches and
+    /// hosts.
     pub(in crate::network) fn act(&mut self, action: Action) {
         if !self.takes_part_in(action) {
             return;
@@ -180,7 +178,7 @@ impl Network {
         }
     }
 
-    /// Whether it is done to a line, or to a switch or host that is here.
+    /// True if the action concerns a line, or a switch or host of this part.
     fn takes_part_in(&self, action: Action) -> bool {
         let switch = match action {
             Action::LinkDown(_)
@@ -206,7 +204,7 @@ impl Network {
         self.nodes.has(switch as usize)
     }
 
-    /// A storming host asks for a pause, and will do so again when half of it is over.
+    /// A storming host sends a pause, and schedules the next for when half of it is over.
     pub(in crate::network) fn storm(&mut self, host: u32) {
         let nic = &mut self.nics[host as usize];
         if nic.storm == 0 {
@@ -259,7 +257,7 @@ impl Network {
                 End::Host(host) if !self.nics.has(host as usize) => {}
                 End::Port { switch, port } => {
                     let node = switch as usize;
-                    // A port of the plan exists.
+                    // The port exists in the plan.
                     let _ = self.nodes[node]
                         .switch
                         .apply(self.now, Command::SetLink { port, up });
@@ -279,7 +277,7 @@ impl Network {
             members,
             buckets: default_bucket_count(members.count()),
         };
-        // A group of no port, or of one that the switch does not have, is refused, and the old one stays.
+        // A group without ports, or with a missing port, is refused; the old one remains.
         let _ = self.nodes[node].switch.apply(self.now, change);
         self.settle(node);
     }
@@ -360,9 +358,9 @@ impl Network {
             return;
         }
         self.past_counters.note(&state.switch);
-        // It could be made once, so it can be made again.
+        // It was created once, so it can be created again.
         let mut config = self.plan.switches[node].config.clone();
-        // Later than all of its predecessor's.
+        // Later than all epochs of its predecessor.
         config.credits.epoch += u32::from(state.epoch) << 16;
         let Ok(switch) = Switch::new(config) else {
             return;

@@ -1,32 +1,31 @@
-//! What happens to control frames on their way.
+//! Disturbances of control frames on a line.
 
 use weir_core::Duration;
 
 use crate::random::Random;
 
-/// One thing that may happen to each control frame that crosses a line.
+/// One kind of disturbance of the control frames that cross a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
-    /// Of each frame, in parts per million.
+    /// Probability for each frame in parts per million.
     pub probability_ppm: u32,
-    /// What happens to it.
+    /// The disturbance.
     pub kind: DisturbanceKind,
 }
 
-/// What happens to a control frame.
+/// Disturbances of a control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisturbanceKind {
     /// It is lost.
     Loss,
-    /// One bit of it is turned over behind the frame check sequence.
+    /// One of its bits is inverted, unnoticed by the frame check sequence.
     Corruption,
     /// It arrives twice.
     Duplication,
-    /// It arrives later by this much; others may overtake it.
+    /// It arrives later by this much, and may be overtaken.
     Delay(Duration),
 }
 
-/// What becomes of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network) struct Fate {
     pub(in crate::network) copies: u8,
@@ -40,8 +39,7 @@ impl Fate {
     };
 }
 
-/// Lets all of `disturbances` meet the frame `bytes`. A frame that one of them loses is lost, though another
-/// would have it twice.
+/// Applies all of `disturbances` to the frame `bytes`. Loss takes precedence over duplication.
 pub(in crate::network) fn meet(
     disturbances: &[Disturbance],
     random: &mut Random,

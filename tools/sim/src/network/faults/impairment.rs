@@ -1,5 +1,5 @@
-//! Impairments: what a switch does on purpose to frames that come in by a port, to a neighbour or to a link, as
-//! `switchctl impair` asks the daemon for it.
+//! Impairments: deliberate disturbances at a switch of frames that arrive on a port, of a neighbour or of a link, like the
+//! daemon's `switchctl impair`.
 
 use weir_config::frames::filter::Filter;
 use weir_config::frames::headers::Headers;
@@ -14,73 +14,73 @@ use crate::network::plan::{host_address, End};
 use crate::network::pool::{FrameKind, FrameRecord};
 use crate::network::{Event, Network};
 
-/// One impairment. It is in force between two [actions](super::actions::Action), unless its switch is stopped meanwhile.
+/// One impairment. It is in force between two [actions](super::actions::Action), unless its switch is stopped in between.
 #[derive(Clone, Debug)]
 pub struct ImpairmentPlan {
     /// The switch.
     pub switch: u32,
     /// Its port.
     pub port: PortId,
-    /// What is done.
+    /// What it does.
     pub doing: Doing,
 }
 
 /// What an impairment does.
 #[derive(Clone, Debug)]
 pub enum Doing {
-    /// To frames that come in.
+    /// To arriving frames.
     Frames {
-        /// Which.
+        /// Frames concerned.
         filter: Filter,
-        /// Of those each one of this number.
+        /// Of those, one in this many.
         one_in: u64,
-        /// What.
+        /// Action on the frame.
         action: FrameAction,
     },
-    /// Again and again.
+    /// Periodically.
     Duty {
-        /// What.
+        /// Action during the on-time.
         action: DutyAction,
-        /// For so long, each time.
+        /// Length of the on-time.
         on: Duration,
-        /// From one beginning to the next.
+        /// Length of the period.
         period: Duration,
     },
 }
 
-/// What is done to a frame.
+/// Action on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameAction {
     /// It is dropped.
     Drop,
-    /// The switch gets it so much later.
+    /// It reaches the switch later by this much.
     Delay(Duration),
     /// It is marked Congestion Experienced.
     Mark,
 }
 
-/// What is done for a part of the time.
+/// Action for part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DutyAction {
     /// The neighbour is paused in this priority.
     Pause(Priority),
-    /// The switch takes the link for down.
+    /// The switch treats the link as down.
     Flap,
 }
 
-/// How an impairment stands.
+/// State of an impairment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::network) struct Impairing {
     is_in_force: bool,
-    /// The part of the time in which it is done.
+    /// True during the on-time.
     is_on: bool,
-    /// Rises with each beginning: what was planned before is void.
+    /// Incremented with each beginning: earlier events are void.
     generation: u16,
-    /// Frames that the filter let through.
+    /// Frames that matched the filter.
     matched: u64,
 }
 
-/// What becomes of a frame before the switch has seen it.
+/// Fate of a frame before the switch has seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Goes { is_marked: bool },
@@ -93,7 +93,7 @@ impl Network {
         let plan = &self.plan.impairments[index as usize];
         let (switch, port) = (plan.switch as usize, plan.port);
         let is_duty = matches!(plan.doing, Doing::Duty { .. });
-        // As in the lab, a switch that does not answer cannot be asked.
+        // As in the lab, a switch that does not respond cannot be asked.
         if self.nodes[switch].frozen.is_some() {
             return;
         }
@@ -128,7 +128,7 @@ impl Network {
         self.release_late(switch);
     }
 
-    /// Those of a switch that is stopped are over.
+    /// Ends the impairments of a stopped switch.
     pub(in crate::network) fn forget_impairments(&mut self, node: usize) {
         while let Some(late) = self.nodes[node].late.pop_front() {
             self.lose(late.payload, |totals| &mut totals.lost_in_restarts);
@@ -193,7 +193,7 @@ impl Network {
         }
     }
 
-    /// What the reader has let pass is not refused; a switch that is stopped is asked nothing.
+    /// Commands that the reader accepts are not refused; stopped switches are not asked.
     pub(super) fn ask(&mut self, node: usize, command: Command) {
         let state = &mut self.nodes[node];
         if state
@@ -207,13 +207,13 @@ impl Network {
         self.settle(node);
     }
 
-    /// The line by which frames come in at a port.
+    /// Returns the line by which frames reach a port.
     fn line_into(&self, node: usize, port: PortId) -> Option<usize> {
         let out = self.nodes[node].first_line as usize + port.index();
         self.line_of(self.lines[out].to?)
     }
 
-    /// A frame comes in where frames are impaired.
+    /// Applies impairments to an arriving frame.
     #[cold]
     pub(in crate::network) fn impair(
         &mut self,
@@ -230,7 +230,7 @@ impl Network {
             }
             Fate::Late(by) if late.len() < DELAYED_MAX => {
                 let due = self.now + by;
-                // Mostly the last one is due before.
+                // The last one is usually due earlier.
                 let later = late.iter().rev().take_while(|known| known.due > due);
                 let place = late.len() - later.count();
                 late.insert(place, Late { due, line, payload });
@@ -245,7 +245,7 @@ impl Network {
         }
     }
 
-    /// The first one that wants it has it.
+    /// The first matching impairment decides.
     fn fate(&mut self, port: PortId, line: u32, payload: Payload) -> Fate {
         let state = &self.lines[line as usize];
         let mut bytes = std::mem::take(&mut self.scratch);
@@ -302,7 +302,7 @@ impl Network {
         fate
     }
 
-    /// Has the switch take frames whose delay is over; one that stands still takes them when it goes on.
+    /// Delivers frames whose delay is over; a frozen switch takes them when it resumes.
     pub(in crate::network) fn take_late(&mut self, node: usize) {
         while self.nodes[node].frozen.is_none() {
             let late = &mut self.nodes[node].late;
@@ -318,7 +318,7 @@ impl Network {
         }
     }
 
-    /// As the daemon does when its impairments change: what is delayed is due now, in its order.
+    /// Like the daemon when its impairments change: delayed frames are due now, in their order.
     fn release_late(&mut self, node: usize) {
         let (state, now) = (&mut self.nodes[node], self.now);
         state
@@ -329,7 +329,7 @@ impl Network {
     }
 }
 
-/// A frame as the lab's endpoints send it, as far as filters look: addresses, tag, IPv4, UDP, and its length.
+/// Writes a frame as the lab's endpoints send it, as far as filters look: addresses, tag, IPv4, UDP, and its length.
 fn write_headers(record: &FrameRecord, priority: Priority, bytes: &mut Vec<u8>) {
     const IP_LENGTH_AT: usize = 18;
     let [source, destination] = [record.from, record.to].map(host_address);

@@ -1,4 +1,4 @@
-//! What goes wrong: what is done to switches, hosts and links, and what becomes of frames on a line.
+//! Faults: actions on switches, hosts and links, and disturbances of frames on a line.
 
 pub mod actions;
 pub mod disturbance;

@@ -1,4 +1,4 @@
-//! What answers to congestion at a flow's sender, and what answers frames at its receiver.
+//! Congestion control of a flow's sender, and answers of its receiver.
 
 use weir_config::scenario::Transport;
 use weir_core::{BitRate, Bytes, Instant};
@@ -11,7 +11,7 @@ use crate::transport::recovery::Listener;
 use crate::transport::window::{Algorithm, WindowSender};
 use crate::transport::Reassembly;
 
-/// What answers to congestion at the sender.
+/// Congestion control at the sender.
 #[derive(Clone, Debug)]
 pub(in crate::network) enum Sender {
     Open,
@@ -21,10 +21,10 @@ pub(in crate::network) enum Sender {
 }
 
 impl Sender {
-    /// True when everything that it had to send is acknowledged.
+    /// True if all its data are acknowledged.
     pub(super) fn is_done(&self) -> bool {
         match self {
-            // Nothing tells them.
+            // They get no acknowledgements.
             Self::Open | Self::Dcqcn(_) => false,
             Self::Window(window) => window.is_done(),
             Self::Acknowledged(sender) => sender.is_done(),
@@ -32,7 +32,7 @@ impl Sender {
     }
 }
 
-/// What answers frames at the receiver.
+/// Answers of the receiver.
 #[derive(Clone, Debug)]
 pub(super) enum Receiver {
     Open,
@@ -41,10 +41,10 @@ pub(super) enum Receiver {
     Acknowledged(Box<Listener>, Option<NotificationPoint>),
 }
 
-/// An answer to a frame.
+/// Answer to a frame.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::network) struct Reply {
-    /// Of an acknowledgement: the first frame that is missing.
+    /// In an acknowledgement: the first missing frame.
     pub(in crate::network) number: u32,
     pub(in crate::network) flags: Flags,
 }
@@ -57,16 +57,16 @@ impl Reply {
     };
 }
 
-/// What becomes of an arrival.
+/// Result of an arrival.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::network) struct Reception {
-    /// False for a repetition of what was there, and for what the receiver does not take.
+    /// False for repetitions, and for frames that the receiver does not accept.
     pub(in crate::network) is_new: bool,
-    /// With it all has arrived that the flow had to send.
+    /// All data of the flow have arrived.
     pub(in crate::network) completes: bool,
-    /// It is answered with a notification of congestion.
+    /// The answer is a notification of congestion.
     pub(in crate::network) notifies: bool,
-    /// And with this acknowledgement.
+    /// And this acknowledgement.
     pub(in crate::network) acknowledgement: Option<Reply>,
 }
 
@@ -105,7 +105,7 @@ impl Receiver {
     }
 }
 
-/// Both ends of a flow, whose sending host has a line of rate `line`.
+/// Creates both ends of a flow; `line` is the rate of the sending host's line.
 pub(super) fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Sender, Receiver) {
     let frame = plan.frame.get().max(1);
     let frame_count = plan
@@ -146,7 +146,7 @@ pub(super) fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Se
         Transport::Reno => window(Algorithm::Reno),
         Transport::Vegas => window(Algorithm::Vegas),
         Transport::Dctcp => window(Algorithm::Dctcp),
-        // Those are acknowledged always; a file cannot say otherwise.
+        // These are always acknowledged; a file cannot change that.
         Transport::Open | Transport::Timely | Transport::Swift | Transport::Hpcc => {
             (Sender::Open, Receiver::Open)
         }

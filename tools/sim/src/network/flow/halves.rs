@@ -1,9 +1,9 @@
-//! A flow whose sender and receiver are of different threads: each has a copy and changes its own half.
+//! A flow whose sender and receiver belong to different threads: each has a copy and changes only its half.
 
 use super::Flow;
 
 impl Flow {
-    /// Takes the receiver's half from `there`. Every field is named, so that a new one has to be given a half.
+    /// Takes the receiver's half from `there`. Every field is named, so that a new one must be assigned to a half.
     pub(in crate::network) fn take_reception(&mut self, there: Self) {
         let Self {
             // The receiver's.
@@ -23,7 +23,7 @@ impl Flow {
             delay_total,
             delay_max,
             series,
-            // The sender's, and what both know.
+            // The sender's half, and what both know.
             plan: _,
             is_between_switches: _,
             next_at: _,
@@ -57,7 +57,7 @@ impl Flow {
         self.series = series;
     }
 
-    /// What the copy at the receiver begins with: of what was counted only the receiver's half.
+    /// Returns the copy for the receiver: with only the receiver's half of the counters.
     pub(in crate::network) fn at_receiver(&self) -> Self {
         Self {
             sent: 0,
@@ -67,7 +67,7 @@ impl Flow {
         }
     }
 
-    /// The receiver is elsewhere: what it has counted is counted there.
+    /// The receiver is elsewhere and has its counters there.
     pub(in crate::network) fn leave_to_receiver(&mut self) {
         self.received = 0;
         self.answers_sent = 0;

@@ -1,4 +1,4 @@
-//! One flow: when its next frame may leave, and what has arrived of it.
+//! One flow: the time of its next frame, and the data that have arrived.
 
 mod ends;
 mod halves;
@@ -23,19 +23,19 @@ pub struct Flow {
     pub(super) plan: FlowPlan,
     /// Its hosts are at different switches.
     pub(super) is_between_switches: bool,
-    /// Not before this moment; for ever in the future while nothing but an answer can change that.
+    /// Earliest time of the next frame; infinite while only an answer can change that.
     pub(super) next_at: Instant,
-    /// The same by its rate and its pattern alone.
+    /// The same according to its rate and pattern alone.
     paced: LineClock,
-    /// Bytes that it may still send.
+    /// Bytes left to send.
     left: u64,
     pub(super) sender: Sender,
     receiver: Receiver,
-    /// The event that is under way for the sender's timers.
+    /// Time of the pending event for the sender's timers.
     pub(super) timer_at: Instant,
-    /// Frames sent, repetitions among them.
+    /// Frames sent, including repetitions.
     pub sent: u64,
-    /// Frames received, repetitions among them.
+    /// Frames received, including repetitions.
     pub received: u64,
     /// Bytes received, without repetitions.
     pub received_bytes: u64,
@@ -43,34 +43,34 @@ pub struct Flow {
     pub received_bytes_last_part: u64,
     /// Frames sent again.
     pub repeated: u64,
-    /// Frames that arrived after one that was sent later.
+    /// Frames that arrived after a later one.
     pub reordered: u64,
-    /// Frames that were sent before one that has arrived, and have not.
+    /// Missing frames that were sent before one that has arrived.
     pub missing: u64,
     /// Frames that arrived marked Congestion Experienced.
     pub marked: u64,
-    /// Notifications or acknowledgements that the receiver has sent.
+    /// Notifications or acknowledgements sent by the receiver.
     pub answers_sent: u64,
-    /// Those that the sender has received.
+    /// Those received by the sender.
     pub answers_received: u64,
-    /// The number after the highest one seen.
+    /// One after the highest number seen.
     expected: u64,
     /// The last frame sent.
     last_sent: Instant,
-    /// Pauses that were long enough for another way.
+    /// Gaps that were long enough for a change of path.
     flowlets: u32,
-    /// First frame sent.
+    /// Time of the first frame sent.
     pub first_sent: Option<Instant>,
     first_arrival: Option<Instant>,
     /// Last arrival.
     pub last_arrival: Option<Instant>,
-    /// When all that it had to send had arrived.
+    /// Arrival of the last data.
     completed: Option<Instant>,
-    /// When the sender knew so.
+    /// Their acknowledgement at the sender.
     all_acknowledged: Option<Instant>,
     /// Longest time between two arrivals.
     longest_pause: Duration,
-    /// Of all frames, from sender to receiver.
+    /// Sum over all frames, from sender to receiver.
     pub delay_total: Duration,
     /// The longest of them.
     pub delay_max: Duration,
@@ -78,13 +78,13 @@ pub struct Flow {
     pub series: Vec<u64>,
 }
 
-/// The earliest moment that a flow is paced from after a frame that begins to leave at `now`. On a line that is busy it really
-/// began to leave up to a nanosecond earlier, and must not be late for the next place in the line.
+/// Returns the time from which a flow is paced after a frame that begins to leave at `now`. On a busy line, that frame
+/// really began up to a nanosecond earlier, and the flow must not miss its next slot.
 pub(crate) fn pace_from(now: Instant) -> Instant {
     Instant::from_nanos(now.as_nanos().saturating_sub(1))
 }
 
-/// A frame that begins to leave.
+/// A departing frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
     pub(super) sequence: u32,
@@ -93,7 +93,7 @@ pub(super) struct Departure {
     pub(super) flow_hash: u32,
 }
 
-/// A frame that has arrived.
+/// An arriving frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) sequence: u32,
@@ -149,7 +149,7 @@ impl Flow {
         }
     }
 
-    /// What was planned.
+    /// The plan of this flow.
     pub const fn plan(&self) -> &FlowPlan {
         &self.plan
     }
@@ -166,7 +166,7 @@ impl Flow {
         }
     }
 
-    /// The sender of a flow that `[recovery]` is about.
+    /// The sender of a flow to which `[recovery]` applies.
     pub fn acknowledged(&self) -> Option<&acknowledged::Sender> {
         match &self.sender {
             Sender::Acknowledged(sender) => Some(sender),
@@ -182,29 +182,29 @@ impl Flow {
         }
     }
 
-    /// True when it sends nothing from `now` on, unless an answer comes.
+    /// True if it sends nothing from `now` on without an answer.
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         self.next_at.max(now) >= self.plan.stop
     }
 
-    /// It does not begin before `at`: part of what it waits for takes until then.
+    /// Delays its start to `at`, until which part of its dependencies take.
     pub(super) fn postpone(&mut self, at: Instant) {
         self.plan.start = self.plan.start.max(at);
     }
 
-    /// It begins at `now`: what it waited for has arrived.
+    /// Starts it at `now`: everything for which it waited has arrived.
     pub(super) fn begin(&mut self, now: Instant) {
         self.plan.start = now;
         self.next_at = now;
         self.paced.occupy(now);
     }
 
-    /// No frame from `now` on.
+    /// Sends no frame from `now` on.
     pub(super) fn stop(&mut self, now: Instant) {
         self.plan.stop = self.plan.stop.min(now);
     }
 
-    /// A frame begins to leave at `now`.
+    /// Sends a frame that begins to leave at `now`.
     pub(super) fn send(&mut self, now: Instant, spread: Spread) -> Departure {
         let sequence = self.sent as u32;
         self.sent += 1;
@@ -226,7 +226,7 @@ impl Flow {
         } else {
             self.take_length()
         };
-        // Windows send again at once what is lost; rates hold for repetitions, too.
+        // With windows, lost frames are repeated at once; rates also apply to repetitions.
         if !repeats || matches!(self.sender, Sender::Acknowledged(_)) {
             self.pace(now, length);
         }
@@ -241,7 +241,7 @@ impl Flow {
         }
     }
 
-    /// What ECMP goes by for the frame with this `sequence`, which leaves at `now`.
+    /// Returns the hash for ECMP of the frame with this `sequence` that leaves at `now`.
     fn hash(&mut self, now: Instant, sequence: u32, spread: Spread) -> u32 {
         let turn = match spread {
             Spread::Flow => return self.plan.flow_hash,
@@ -255,7 +255,7 @@ impl Flow {
         mixed_hash(self.plan.flow_hash.wrapping_add(turn), 0)
     }
 
-    /// Finds out when the next frame may leave, after something has changed at the sender.
+    /// Recomputes the time of the next frame, after a change at the sender.
     pub(super) fn resume(&mut self, now: Instant) {
         self.next_at = match &self.sender {
             Sender::Window(window) if !window.may_send() => Instant::FAR_FUTURE,
@@ -278,7 +278,7 @@ impl Flow {
         due.filter(|due| *due < self.plan.stop)
     }
 
-    /// Does what is due at the sender.
+    /// Handles the sender's timers that are due.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         match &mut self.sender {
             Sender::Open => {}
@@ -289,7 +289,7 @@ impl Flow {
         self.resume(now);
     }
 
-    /// `answer` reaches the sender; the frame that it answers has met `hops`.
+    /// Handles `answer` at the sender; the answered frame has met `hops`.
     pub(super) fn answered(&mut self, now: Instant, answer: &FrameRecord, hops: &[Hop]) {
         self.answers_received += 1;
         let flags = answer.flags;
@@ -319,7 +319,7 @@ impl Flow {
         self.resume(now);
     }
 
-    /// A frame of it arrives.
+    /// Handles an arriving frame.
     pub(super) fn arrive(&mut self, now: Instant, arrival: Arrival) -> Reception {
         let sequence = u64::from(arrival.sequence);
         if sequence >= self.expected {
@@ -329,7 +329,7 @@ impl Flow {
             self.reordered += 1;
             self.missing = self.missing.saturating_sub(1);
         }
-        // What only the sender knows is looked up when somebody asks: it may be of another thread.
+        // State of the sender is read only on demand: it may belong to another thread.
         self.first_arrival.get_or_insert(now);
         let before = self.last_arrival.replace(now).unwrap_or(now);
         self.longest_pause = self.longest_pause.max(now.saturating_since(before));
@@ -341,7 +341,7 @@ impl Flow {
         let mut reception = self.receiver.receive(now, arrival.number, arrival.marked);
         if reception.is_new {
             self.received_bytes += arrival.length.get();
-            // The last frame is made as long as the shortest one, which is less than any frame that could be missing.
+            // The last frame may be padded to the minimum, by less than any frame that could be missing.
             let size = self.plan.size.map(Bytes::get);
             if self.completed.is_none() && size.is_some_and(|size| self.received_bytes >= size) {
                 self.completed = Some(now);
@@ -354,12 +354,12 @@ impl Flow {
         reception
     }
 
-    /// Longest time between two arrivals, or from the first departure to the first of them.
+    /// Longest time between two arrivals, or from the first departure to the first arrival.
     pub fn longest_gap(&self) -> Duration {
         self.longest_pause_from(self.first_sent)
     }
 
-    /// The same, with the span from `begin` to the first arrival.
+    /// The same, including the span from `begin` to the first arrival.
     fn longest_pause_from(&self, begin: Option<Instant>) -> Duration {
         let first = begin.zip(self.first_arrival);
         let first = first.map(|(begin, arrival)| arrival.saturating_since(begin));
@@ -375,9 +375,8 @@ impl Flow {
         self.longest_gap().max(end.saturating_since(since))
     }
 
-    /// Longest time without an arrival from the flow's start until `end`: that of a flow whose first frame never left, too.
-    /// A flow that has sent all it had, and of which all has arrived, waits no more. Silence by its own rate or pattern
-    /// counts.
+    /// Longest time without an arrival from the flow's start until `end`, even if its first frame never left. A flow whose
+    /// data have all arrived no longer waits. Silence due to its rate or pattern counts.
     pub fn longest_wait(&self, end: Instant) -> Duration {
         let is_over = self.left == 0 && self.received == self.sent;
         let since = self.last_arrival.unwrap_or(self.plan.start);
@@ -386,20 +385,19 @@ impl Flow {
         longest.max(until.saturating_since(since))
     }
 
-    /// Flow completion time: from its start to the arrival of the last byte of its size. `None`: it has no size, or not all has
-    /// arrived.
+    /// Flow completion time: from its start to the arrival of its last byte. `None` if it has no size or is incomplete.
     pub fn completion(&self) -> Option<Duration> {
         let completed = self.completed?;
         Some(completed.saturating_since(self.plan.start))
     }
 
-    /// The same until the sender has the acknowledgement of the last byte. `None` also where nothing is acknowledged.
+    /// The same until the sender has the acknowledgement of the last byte. `None` also without acknowledgements.
     pub fn acknowledged_completion(&self) -> Option<Duration> {
         let acknowledged = self.all_acknowledged?;
         Some(acknowledged.saturating_since(self.plan.start))
     }
 
-    /// The length of the next new frame, which is taken off what is left.
+    /// Returns the length of the next new frame, and subtracts it from what is left.
     fn take_length(&mut self) -> Bytes {
         let length = self
             .plan
@@ -412,7 +410,7 @@ impl Flow {
         Bytes::new(length)
     }
 
-    /// The length of the frame with this number.
+    /// Returns the length of the frame with this number.
     fn length_of(&self, number: u32) -> Bytes {
         let frame = self.plan.frame.get();
         let length = self.plan.size.map_or(frame, |size| {
@@ -422,7 +420,7 @@ impl Flow {
         Bytes::new(length)
     }
 
-    /// A new frame of `length` leaves at `now`: when the next one may.
+    /// A new frame of `length` leaves at `now`: computes when the next may.
     fn pace(&mut self, now: Instant, length: Bytes) {
         let control = match &mut self.sender {
             Sender::Dcqcn(point) => {
@@ -446,7 +444,7 @@ impl Flow {
         self.paced.occupy(self.in_pattern(self.paced.free_at()));
     }
 
-    /// The first moment from `at` on at which the pattern sends.
+    /// Returns the first moment from `at` on at which the pattern sends.
     fn in_pattern(&self, at: Instant) -> Instant {
         let Some([on, off]) = self.plan.on_off else {
             return at;

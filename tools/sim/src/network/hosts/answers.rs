@@ -10,7 +10,7 @@ use crate::transport::telemetry::{Hop, TELEMETRY_LENGTH_BYTES};
 use crate::transport::ANSWER_LENGTH_BYTES;
 
 impl Network {
-    /// Host `host` answers `frame`, which has met `hops`, as soon as its line and pauses let it.
+    /// Host `host` answers `frame`, which has met `hops`, as soon as its line and pauses permit.
     pub(in crate::network) fn answer(
         &mut self,
         host: u32,
@@ -42,18 +42,18 @@ impl Network {
         self.pump_host(host);
     }
 
-    /// An answer has come back to the sender. `index` was its place.
+    /// Handles an answer at the sender, which occupied place `index`.
     pub(in crate::network) fn answer_at_host(&mut self, answer: &FrameRecord, index: u32) {
         let flow = &mut self.flows[answer.flow as usize];
         flow.answered(self.now, answer, self.frames.hops(index));
         self.sender_changed(answer.flow);
     }
 
-    /// The timer of a flow's sender.
+    /// Handles the timer of a flow's sender.
     pub(in crate::network) fn flow_timer(&mut self, flow: u32) {
         let now = self.now;
         let state = &mut self.flows[flow as usize];
-        // An earlier one has been set since, and has taken care of this one.
+        // An earlier timer, set since, has replaced this one.
         if state.timer_at != now {
             return;
         }
@@ -64,8 +64,7 @@ impl Network {
         self.sender_changed(flow);
     }
 
-    /// Has an event under way for when the sender's timers are due. One that is under way already and comes
-    /// earlier sets the next.
+    /// Schedules an event for the sender's timers. If an earlier one is pending, that one sets the next.
     pub(in crate::network) fn set_flow_timer(&mut self, flow: u32) {
         let state = &mut self.flows[flow as usize];
         if let Some(due) = state.next_timeout() {

@@ -1,4 +1,4 @@
-//! A host's end of the credits on its link. It takes in all that arrives at once, so that its credits come back with it.
+//! A host's end of the credits on its link. It consumes frames on arrival, so their credits return immediately.
 
 use weir_core::credit::{CreditReceiver, CreditSender, CreditState, CreditTerms, CreditTimes};
 use weir_core::units::PRIORITY_COUNT;
@@ -16,7 +16,7 @@ pub(in crate::network) struct NicCredits {
 }
 
 impl NicCredits {
-    /// For a host at `port` of a switch; `None` if the switch has no class with credits.
+    /// Creates them for a host at `port`; `None` if the switch has no class with credits.
     pub(in crate::network) fn new(switch: &SwitchConfig, port: &PortConfig) -> Option<Self> {
         let terms = switch.classes.map(|class| class.credit_terms(port));
         let classes = Priority::ALL.into_iter();
@@ -31,7 +31,7 @@ impl NicCredits {
         })
     }
 
-    /// True while PFC does not hold `priority`.
+    /// True unless PFC holds `priority`.
     pub(super) fn counts(&self, priority: Priority) -> bool {
         self.sender.state(priority) != CreditState::Fallback
     }
@@ -85,7 +85,7 @@ impl NicCredits {
         }
     }
 
-    /// The message that is due at `now`.
+    /// Takes the message due at `now`.
     pub(super) fn take(&mut self, now: Instant) -> Option<CreditUpdate> {
         self.receiver.refresh(now, &self.times);
         self.sender.refresh(now, &self.times);
@@ -93,13 +93,14 @@ impl NicCredits {
         freed.or_else(|| self.sender.take(now, &self.times))
     }
 
-    /// When the next one may be due.
+    /// Returns the earliest time of the next one.
     pub(super) fn next_at(&self) -> Instant {
         let sender = self.sender.next_at().min(self.sender.due_at(&self.times));
         sender.min(self.receiver.next_at())
     }
 
-    /// Credits that the host uses of those that its switch has given in `priority`, and credits that it has given.
+    /// Returns the credits that the host uses of those granted by its switch in `priority`, and the credits that it has
+    /// granted.
     pub(in crate::network) fn balance(&self, priority: Priority) -> Option<(u32, u32)> {
         let used = self.sender.gauges(priority)?.used;
         Some((used, self.receiver.gauges(priority)?.outstanding))

@@ -1,4 +1,4 @@
-//! What happens at hosts.
+//! Events at hosts.
 
 mod answers;
 pub(super) mod credits;
@@ -22,7 +22,7 @@ impl Network {
         self.pump_host(host);
     }
 
-    /// Lets `host` send, if its line is free.
+    /// Lets `host` send if its line is free.
     pub(super) fn pump_host(&mut self, host: u32) {
         let now = self.now;
         let nic = &mut self.nics[host as usize];
@@ -111,7 +111,7 @@ impl Network {
         self.frames.give_back(index);
         self.credit_arrival(host, &record);
         if record.to != host {
-            // It was flooded, or somebody else uses its address.
+            // It was flooded, or another host uses its address.
             self.totals.astray += 1;
             return;
         }
@@ -132,7 +132,7 @@ impl Network {
         if let Some(samples) = self.samples.as_mut().filter(|_| reception.is_new) {
             samples.note_arrival(flow, now, record.length());
         }
-        // The first answer may leave at once, in the place that this frame had.
+        // The first answer may leave at once, in this frame's place.
         let acknowledgement = reception.acknowledgement;
         let acknowledgement = acknowledgement.map(|reply| (reply, self.frames.take_hops(index)));
         if reception.notifies {
@@ -146,7 +146,7 @@ impl Network {
         }
     }
 
-    /// All of `flow` has arrived: what waited for nothing else begins, all of it at this host.
+    /// All of `flow` has arrived: starts the flows that waited for it, all at this host.
     fn release_waiting(&mut self, flow: u32) {
         let first = self
             .plan
@@ -162,7 +162,7 @@ impl Network {
                 break;
             }
             let state = &mut self.flows[next as usize];
-            // The last one to arrive need not be the last one to be computed with.
+            // The computation that ends last need not follow the last arrival.
             if !compute.is_zero() {
                 state.postpone(self.now + compute);
             }
@@ -179,7 +179,7 @@ impl Network {
         }
     }
 
-    /// The host has taken a frame in, and its credits come back.
+    /// The host has consumed a frame, and its credits return.
     fn credit_arrival(&mut self, host: u32, record: &FrameRecord) {
         let nic = &mut self.nics[host as usize];
         if let Some(credits) = &mut nic.credits {
@@ -210,7 +210,7 @@ impl Network {
                     nic.pause(priority, now + quanta.at(rate));
                 }
             }
-            // A host knows nothing of what switches tell each other.
+            // Hosts ignore the protocols between switches.
             Err(_) => {}
         }
         self.pump_host(host);

@@ -1,4 +1,4 @@
-//! A host's network card: answers go first, flows take turns on one line, pauses hold them.
+//! A host's network card: answers first, then flows in turn on one line, held by pauses.
 
 use std::collections::VecDeque;
 
@@ -11,45 +11,44 @@ use crate::network::pool::FrameRecord;
 use crate::table::Table;
 use crate::transport::telemetry::Hop;
 
-/// Answers that wait in one priority at most: a receiver that cannot send them tells nothing more.
+/// Maximum number of answers that wait in one priority; further ones are dropped.
 const ANSWERS_MAX: usize = 4096;
 
 /// One host's side of its link.
 #[derive(Debug)]
 pub(in crate::network) struct Nic {
-    /// Its line.
     pub(in crate::network) line: u32,
-    /// Where its events happen.
+    /// Place of its events.
     pub(in crate::network) place: u32,
     pub(in crate::network) obeys_pfc: bool,
     pub(in crate::network) paused_until: [Instant; PRIORITY_COUNT],
-    /// Where its switch has a class with credits.
+    /// Present if its switch has a class with credits.
     pub(in crate::network) credits: Option<Box<NicCredits>>,
-    /// Priorities that it asks its switch to pause, again and again, as bits.
+    /// Priorities, as bits, that it repeatedly asks its switch to pause.
     pub(in crate::network) storm: u8,
-    /// A control frame that goes first.
+    /// A control frame, sent first.
     pub(in crate::network) control: Option<Vec<u8>>,
     /// By priority: answers to frames that have arrived. `None` before the first one.
     answers: Option<Box<[VecDeque<Answer>; PRIORITY_COUNT]>>,
-    /// Flows that have something to send, now or at a known moment.
+    /// Flows with something to send, now or at a known time.
     pub(in crate::network) active: Vec<u32>,
-    /// Whose turn it is.
+    /// Index of the next flow.
     pub(in crate::network) turn: usize,
 }
 
-/// An answer, with what the frame has met that it answers.
+/// An answer, with the hops of the answered frame.
 pub(in crate::network) type Answer = (FrameRecord, Vec<Hop>);
 
-/// What a card does next.
+/// Next action of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::network) enum Next {
     /// A frame of this flow.
     Send(u32),
     /// The first answer of this priority.
     Answer(Priority),
-    /// Nothing before this moment.
+    /// Nothing before this time.
     Wait(Instant),
-    /// Nothing, until something else happens.
+    /// Nothing until another event.
     Idle,
 }
 
@@ -79,7 +78,7 @@ impl Nic {
         }
     }
 
-    /// Accounts for a frame that is sent.
+    /// Accounts for a sent frame.
     pub(in crate::network) fn note_sent(
         &mut self,
         now: Instant,
@@ -92,13 +91,13 @@ impl Nic {
         }
     }
 
-    /// When a credit update may be due.
+    /// Returns the earliest time of a credit update.
     pub(in crate::network) fn next_credit_message(&self) -> Instant {
         let credits = self.credits.as_ref();
         credits.map_or(Instant::FAR_FUTURE, |credits| credits.next_at())
     }
 
-    /// Has an answer to send; false when there is no room for it.
+    /// Queues an answer; false if there is no room.
     pub(in crate::network) fn add_answer(&mut self, answer: Answer) -> bool {
         let answers = self.answers.get_or_insert_default();
         let queue = &mut answers[answer.0.priority.index()];
@@ -120,8 +119,7 @@ impl Nic {
         }
     }
 
-    /// What is sent next: answers first, then flows in turn, round robin. Forgets flows that are silent. O(active
-    /// flows).
+    /// Returns what is sent next: answers first, then flows, round robin. Removes silent flows. O(active flows).
     pub(in crate::network) fn next(&mut self, now: Instant, flows: &Table<Flow>) -> Next {
         let mut wait = Instant::FAR_FUTURE;
         if let Some(answers) = &self.answers {

@@ -1,4 +1,4 @@
-//! What is under way: hosts' frames as records, control frames as the bytes that a wire would carry.
+//! Frames in flight: hosts' frames as records, control frames as bytes.
 
 mod telemetry;
 
@@ -8,7 +8,7 @@ use crate::transport::telemetry::Hop;
 
 pub(super) use telemetry::Telemetry;
 
-/// A list whose entries keep their place until they are given back.
+/// A list whose entries keep their place until they are returned.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     entries: Vec<T>,
@@ -40,12 +40,12 @@ impl<T> Pool<T> {
         &mut self.entries[index as usize]
     }
 
-    /// `index` is free again; its entry stays until it is given out anew.
+    /// Frees `index`; its entry stays until the place is reused.
     pub(super) fn give_back(&mut self, index: u32) {
         self.free.push(index);
     }
 
-    /// Takes an entry out of its place.
+    /// Takes an entry and frees its place.
     pub(super) fn take(&mut self, index: u32) -> T
     where
         T: Default,
@@ -72,35 +72,34 @@ impl<T> Pool<T> {
     }
 }
 
-/// What a host's frame is to its flow.
+/// Role of a host's frame in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameKind {
     /// From the sender to the receiver.
     Data,
-    /// Back from the receiver: a notification or an acknowledgement.
+    /// From the receiver back to the sender: a notification or an acknowledgement.
     Answer,
 }
 
-/// What else a frame says.
+/// Further properties of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags(u8);
 
 impl Flags {
     pub(super) const NONE: Self = Self(0);
-    /// Of data: switches tell it what it meets.
+    /// Data: switches add telemetry.
     pub(super) const TRACED: Self = Self(1);
-    /// Of an answer: something before the frame that it answers is missing.
+    /// Answer: something before the answered frame is missing.
     pub(super) const NACK: Self = Self(2);
-    /// Of an answer: it is a notification of congestion and acknowledges nothing.
+    /// Answer: a notification of congestion that acknowledges nothing.
     pub(super) const NOTIFICATION: Self = Self(4);
-    /// Of an answer: the frame that it answers was marked.
+    /// Answer: the answered frame was marked.
     pub(super) const ECHO: Self = Self(8);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// With `other`, if `is_so`.
     pub(super) const fn with(self, other: Self, is_so: bool) -> Self {
         if is_so {
             Self(self.0 | other.0)
@@ -110,14 +109,14 @@ impl Flags {
     }
 }
 
-/// One frame of a host.
+/// A host's frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameRecord {
     pub(super) flow: u32,
-    /// Of data: how many frames of the flow were sent before it, repetitions among them.
+    /// Data: number of the flow's frames sent before it, including repetitions.
     pub(super) sequence: u32,
-    /// Of data: which of the flow's frames it is. Of an acknowledgement: the first one that is missing; which one it answers is
-    /// its `sequence`.
+    /// Data: index of the frame in the flow. Acknowledgement: the first missing frame; its `sequence` names the answered
+    /// frame.
     pub(super) number: u32,
     pub(super) from: u32,
     pub(super) to: u32,
@@ -128,7 +127,7 @@ pub(super) struct FrameRecord {
     pub(super) marked: bool,
     pub(super) kind: FrameKind,
     pub(super) flags: Flags,
-    /// When it was sent; of an answer, when the frame was sent that it answers.
+    /// Time at which it, or in an answer the answered frame, was sent.
     pub(super) sent: Instant,
 }
 
@@ -138,14 +137,14 @@ impl FrameRecord {
     }
 }
 
-/// There are millions of them: each is read at every hop.
+/// There are millions of records, and each is read at every hop.
 const _: () = assert!(size_of::<FrameRecord>() <= 40);
 
-/// The frames that are under way, and what switches have told them.
+/// Frames in flight and their telemetry.
 #[derive(Debug)]
 pub(super) struct Frames {
     records: Pool<FrameRecord>,
-    /// `None` where no flow asks for it.
+    /// `None` if no flow uses it.
     telemetry: Option<Box<Telemetry>>,
 }
 
@@ -157,7 +156,7 @@ impl Frames {
         }
     }
 
-    /// A frame that has met `hops`.
+    /// Adds a frame that has met `hops`.
     pub(super) fn add(&mut self, record: FrameRecord, hops: Vec<Hop>) -> u32 {
         let place = self.records.add(record);
         if let Some(telemetry) = &mut self.telemetry {
@@ -174,31 +173,30 @@ impl Frames {
         self.records.get_mut(place)
     }
 
-    /// `place` is free again.
+    /// Frees `place`.
     pub(super) fn give_back(&mut self, place: u32) {
         self.records.give_back(place);
     }
 
-    /// The frame at `place` leaves, with what it has met.
     pub(super) fn take(&mut self, place: u32) -> (FrameRecord, Vec<Hop>) {
         let record = *self.records.get(place);
         self.records.give_back(place);
         (record, self.take_hops(place))
     }
 
-    /// The same for what it has met alone; also of one that was given back, until its place is given out anew.
+    /// Takes only the hops; also of a freed place that is not yet reused.
     pub(super) fn take_hops(&mut self, place: u32) -> Vec<Hop> {
         let telemetry = self.telemetry.as_mut();
         telemetry.map_or_else(Vec::new, |telemetry| telemetry.take(place))
     }
 
-    /// What the frame at `place` has met; also of one that was given back, until its place is given out anew.
+    /// Hops of the frame at `place`; also of a freed place that is not yet reused.
     pub(super) fn hops(&self, place: u32) -> &[Hop] {
         let telemetry = self.telemetry.as_ref();
         telemetry.map_or(&[], |telemetry| telemetry.get(place))
     }
 
-    /// A list for what a new frame will meet.
+    /// Returns an empty list for the hops of a new frame.
     pub(super) fn no_hops(&mut self) -> Vec<Hop> {
         let telemetry = self.telemetry.as_mut();
         telemetry.map_or_else(Vec::new, |telemetry| telemetry.empty())

@@ -1,15 +1,14 @@
-//! What switches have told the frames that are under way, beside their records: only flows that ask for it pay for it.
+//! Telemetry of frames in flight, stored apart from their records: only flows that use it pay for it.
 
 use crate::transport::telemetry::{Hop, HOPS_MAX};
 
-/// By frame and by line.
 #[derive(Clone, Debug, Default)]
 pub(in crate::network) struct Telemetry {
     /// By the frame's place in its pool.
     of_frames: Vec<Vec<Hop>>,
-    /// Lists without a frame, so that there is no new one for each.
+    /// Unused lists, to avoid allocations.
     spare: Vec<Vec<Hop>>,
-    /// By line: bytes that it has carried, with preamble, gap and FCS.
+    /// By line: bytes carried, including preamble, gap and FCS.
     sent: Vec<u64>,
 }
 
@@ -21,7 +20,7 @@ impl Telemetry {
         }
     }
 
-    /// Of a part of the network: nothing is under way yet.
+    /// Returns that of a part of the network, without frames.
     pub(in crate::network) fn of_part(&self) -> Self {
         Self {
             sent: self.sent.clone(),
@@ -29,14 +28,14 @@ impl Telemetry {
         }
     }
 
-    /// Takes in what the lines of a part have carried: only one part sends on each.
+    /// Copies what the lines of a part have carried: only one part sends on each line.
     pub(in crate::network) fn join_lines(&mut self, part: &Self) {
         for (own, there) in self.sent.iter_mut().zip(&part.sent) {
             *own = (*own).max(*there);
         }
     }
 
-    /// The frame at `place` has met `hops`.
+    /// Sets the hops of the frame at `place`.
     pub(super) fn put(&mut self, place: u32, hops: Vec<Hop>) {
         let place = place as usize;
         if self.of_frames.len() <= place {
@@ -49,7 +48,6 @@ impl Telemetry {
         }
     }
 
-    /// What the frame at `place` has met leaves with it.
     pub(super) fn take(&mut self, place: u32) -> Vec<Hop> {
         let of_frame = self.of_frames.get_mut(place as usize);
         of_frame.map(std::mem::take).unwrap_or_default()
@@ -61,12 +59,12 @@ impl Telemetry {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// A list for a new frame.
+    /// Returns an empty list for a new frame.
     pub(super) fn empty(&mut self) -> Vec<Hop> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// The frame at `place` meets a switch.
+    /// Adds a hop to the frame at `place`.
     pub(in crate::network) fn note(&mut self, place: u32, mut hop: Hop) {
         hop.sent_bytes = self.sent[hop.line as usize];
         if let Some(hops) = self.of_frames.get_mut(place as usize) {
@@ -76,7 +74,6 @@ impl Telemetry {
         }
     }
 
-    /// A line carries so many bytes more.
     pub(in crate::network) fn carried(&mut self, line: u32, bytes: u64) {
         self.sent[line as usize] += bytes;
     }

@@ -1,9 +1,9 @@
-//! What the events of a turn will read, read before the first of them happens.
+//! Prefetches what the events of a turn will read, before the first is handled.
 //!
-//! A place's state is in no near cache when its turn comes: other places have had theirs since. Each record lies somewhere
-//! else, and the processor fetches several at a time only where none waits for another one. So all that is known of the turn is
-//! read step by step, each step for all of its events: frames and the lines they come by, then routes, then ports and the lines
-//! they leave by. Nothing is changed.
+//! A place's state is no longer in a near cache when its turn comes: other places have had theirs since. Records are
+//! scattered, and the processor fetches several at a time only if none depends on another. So everything known about the
+//! turn is read in steps, each for all events: frames and their incoming lines, then routes, then ports and outgoing lines.
+//! Nothing is changed.
 
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{PortSet, Priority, Switch};
@@ -12,7 +12,7 @@ use crate::network::node::Payload;
 use crate::network::plan::{host_address, End};
 use crate::network::{Event, Network};
 
-/// Ports of a switch by what frames will touch there, and by priority.
+/// Ports and priorities of a switch that frames will touch.
 struct Touched {
     ingress: [PortSet; PRIORITY_COUNT],
     egress: [PortSet; PRIORITY_COUNT],
@@ -26,7 +26,7 @@ impl Network {
         } else {
             self.fetch_host()
         };
-        // The compiler would leave out what nobody wants to know.
+        // The compiler would remove unused reads.
         std::hint::black_box(seen);
     }
 
@@ -110,7 +110,7 @@ impl Network {
         for frame in frames() {
             seen ^= frame.flow;
         }
-        // The flow of a frame that has gone astray may be of another part.
+        // The flow of a frame at the wrong host may belong to another part.
         let flows = frames().map(|frame| frame.flow as usize);
         for flow in flows.filter(|flow| self.flows.has(*flow)) {
             seen ^= self.flows[flow].received as u32;

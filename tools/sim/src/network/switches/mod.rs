@@ -1,4 +1,4 @@
-//! What happens at switches: arrivals, transmissions, timers.
+//! Events at switches: arrivals, transmissions, timers.
 
 mod ahead;
 pub(in crate::network) mod spreader;
@@ -16,10 +16,10 @@ use crate::network::pool::Flags;
 use crate::network::{Event, LogKind, Network, Totals};
 use crate::transport::telemetry::Hop;
 
-/// Where a MAC control frame has its EtherType.
+/// EtherType of MAC control frames.
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 
-/// What each port's ring holds for a switch that does nothing.
+/// Ring size of each port, for the input of a frozen switch.
 const DOOR_CAPACITY_PER_PORT: usize = 2048;
 
 impl Network {
@@ -59,7 +59,7 @@ impl Network {
         self.lose(payload, |totals| &mut totals.lost_at_doors);
     }
 
-    /// What a line delivers is gone; a host's frame is counted by `reason`.
+    /// Drops what a line delivers; a host's frame is counted by `reason`.
     pub(super) fn lose(&mut self, payload: Payload, reason: fn(&mut Totals) -> &mut u64) {
         match payload {
             Payload::Frame(frame) => {
@@ -84,7 +84,7 @@ impl Network {
         }
     }
 
-    /// The switch gets what has come in; a frame that `is_marked` is marked whatever it says.
+    /// The switch takes what has arrived; with `is_marked`, the frame is marked regardless of its own bit.
     pub(super) fn take_at_switch(
         &mut self,
         node: usize,
@@ -115,7 +115,7 @@ impl Network {
         let map = &self.lines[line as usize].priority_map;
         record.priority = map.behind(record.priority);
         let state = &mut self.nodes[node];
-        // The pool backs every buffer to the last cell, so that one more frame finds none to be admitted to.
+        // Handles cover every buffer to the last cell: a frame without one would not be admitted either.
         let Some(handle) = state.take_handle() else {
             state
                 .switch
@@ -160,7 +160,7 @@ impl Network {
         let map = self.lines[line as usize].priority_map_back;
         let bytes = self.messages.get_mut(message);
         let switch = &mut self.nodes[node].switch;
-        // What cannot be read is counted by the switch, by reason.
+        // The switch counts unreadable frames by reason.
         let is_mac_control = bytes.get(12..14) == Some(&MAC_CONTROL);
         if is_mac_control {
             if let Some(map) = map {
@@ -176,7 +176,7 @@ impl Network {
         }
     }
 
-    /// A port has sent a data frame to its last bit.
+    /// A port has finished sending a data frame.
     pub(super) fn port_free(&mut self, line: u32, epoch: u16, handle: FrameHandle) {
         let Some((node, port)) = self.node_and_port(line) else {
             return;
@@ -198,21 +198,21 @@ impl Network {
         self.wake_port(line);
     }
 
-    /// The core gets a frame back that has left.
+    /// Returns a departed frame to the core.
     pub(super) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
         let state = &mut self.nodes[node];
         let Some(handle) = state.switch.complete(self.now, port, handle) else {
             return;
         };
         let frame = state.take_frame(handle);
-        // Of a frame that may have been flooded: its copies have left.
+        // A flooded frame has none: its copies have left.
         if frame != NO_FRAME {
             self.totals.copied = self.totals.copied.wrapping_sub(1);
             self.frames.give_back(frame);
         }
     }
 
-    /// Something may leave by this line now.
+    /// Something may now leave by this line.
     pub(super) fn wake_port(&mut self, line: u32) {
         if let Some((node, port)) = self.node_and_port(line) {
             if self.nodes[node].frozen.is_none() {
@@ -222,7 +222,7 @@ impl Network {
         }
     }
 
-    /// Lets `port` send, if its line is free.
+    /// Lets `port` send if its line is free.
     fn pump(&mut self, node: usize, port: PortId) {
         let now = self.now;
         let state = &mut self.nodes[node];
@@ -240,7 +240,7 @@ impl Network {
                 mark,
             }) => {
                 let (sent, arrives) = line.send(now, length);
-                // From here on it is on the line, whatever becomes of the switch.
+                // From here on it is on the line, whatever happens to the switch.
                 let held = &mut state.frames[handle.index()];
                 debug_assert_ne!(*held, NO_FRAME, "the core sends what it holds");
                 let frame = if state.floods {
@@ -292,7 +292,7 @@ impl Network {
         }
     }
 
-    /// `frame` begins to leave by `port`: what the switch tells it, where it is to be told.
+    /// `frame` begins to leave by `port`: adds telemetry if requested.
     fn tell_frame(&mut self, node: usize, port: PortId, frame: u32, length: Bytes) {
         let state = &self.nodes[node];
         let line = state.first_line + port.index() as u32;
@@ -317,7 +317,7 @@ impl Network {
         }
     }
 
-    /// A control frame is on a line, whose other end it reaches at `arrives`.
+    /// Puts a control frame on a line; it arrives at `arrives`.
     pub(super) fn send_control(&mut self, index: u32, arrives: Instant, mut bytes: Vec<u8>) {
         let line = &mut self.lines[index as usize];
         let fate = if line.disturbances.is_empty() {
@@ -333,7 +333,7 @@ impl Network {
         }
     }
 
-    /// `payload` reaches the other end of `line`, which is at the place `to`.
+    /// `payload` reaches the other end of `line`, at the place `to`.
     #[inline]
     pub(super) fn deliver(
         &mut self,
@@ -355,7 +355,7 @@ impl Network {
         }
     }
 
-    /// Does what a switch asks for after it was called.
+    /// Handles what a switch requests after a call.
     pub(super) fn settle(&mut self, node: usize) {
         while let Some(port) = self.nodes[node].switch.poll_ready() {
             self.pump(node, port);
@@ -383,7 +383,7 @@ impl Network {
 
     pub(super) fn timer(&mut self, node: usize) {
         let state = &mut self.nodes[node];
-        // An earlier one has been set since, and has dealt with what was due.
+        // An earlier timer, set since, has handled what was due.
         if state.timer_at != self.now || state.frozen.is_some() {
             return;
         }
@@ -393,14 +393,14 @@ impl Network {
     }
 }
 
-/// The frame as a wire would carry it.
+/// Returns the frame's bytes.
 fn emit(control: &ControlFrame, switch: u32, port: PortId) -> Vec<u8> {
     let mut buffer = [0; CONTROL_FRAME_LENGTH_MAX];
     let length = control.emit(port_address(switch, port.get()), &mut buffer);
     buffer[..length.unwrap_or(0)].to_vec()
 }
 
-/// Pauses that were told for classes behind a link hold the classes before it.
+/// Converts pauses for the classes after a link to the classes before it.
 fn translate_pauses(bytes: &mut [u8], map: &PriorityMap) {
     let Ok(MacControl::Pfc { times }) = MacControl::parse(bytes) else {
         return;

@@ -1,4 +1,4 @@
-//! What crosses from one part to another: it leaves the pools of the one and enters those of the other.
+//! Transfers from one part to another: out of the pools of one and into those of the other.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::network::{Event, Network};
 use crate::schedule::Entry;
 use crate::transport::telemetry::Hop;
 
-/// What happens at a place of another part.
+/// An event at a place of another part.
 #[derive(Debug)]
 pub(super) struct Letter {
     place: u32,
@@ -18,28 +18,28 @@ pub(super) struct Letter {
     cargo: Cargo,
 }
 
-/// What arrives.
+/// Content of an arrival.
 #[derive(Debug)]
 enum Cargo {
     Frame(FrameRecord),
-    /// A frame that has met switches that told it so.
+    /// A frame with telemetry.
     Traced(Box<(FrameRecord, Vec<Hop>)>),
     Control(Vec<u8>),
 }
 
-/// Letters of one window, by part. A line sends one frame after the other, so that there are no more of them than fit on
-/// the lines to other parts in a window, twice where a disturbance doubles control frames.
+/// Letters of one window, by part. A line sends one frame after another, so there are no more letters than fit on the lines
+/// to other parts in a window, or twice as many if a disturbance duplicates control frames.
 #[derive(Debug)]
 pub(in crate::network) struct Outbox {
     pub(super) letters: Vec<Vec<Letter>>,
-    /// By place: its part.
+    /// Part of each place.
     pub(super) owners: Arc<[u32]>,
     /// This part.
     pub(super) own: u32,
 }
 
 impl Outbox {
-    /// The moment of the first event in `letters`.
+    /// Time of the first event in `letters`.
     pub(super) fn first(&self) -> u64 {
         let letters = self.letters.iter().flatten();
         let first = letters.map(|letter| letter.entry.at).min();
@@ -48,7 +48,7 @@ impl Outbox {
 }
 
 impl Network {
-    /// `arrive` happens at the place `to` of this part or another one.
+    /// Sends `arrive` to the place `to` of this part or another.
     pub(in crate::network) fn send_to_part(
         &mut self,
         to: u32,
@@ -87,7 +87,7 @@ impl Network {
         }
     }
 
-    /// Takes in what another part has sent.
+    /// Takes the letters of another part.
     pub(super) fn take_in(&mut self, letters: &mut Vec<Letter>) {
         for letter in letters.drain(..) {
             let Letter {

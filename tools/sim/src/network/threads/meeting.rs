@@ -1,17 +1,17 @@
-//! Where threads wait for each other.
+//! A barrier for threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A barrier that a thread which panics breaks, so that none waits for it for ever.
+/// A barrier that breaks if a thread panics, so that no other waits for it forever.
 #[derive(Debug)]
 pub(super) struct Meeting {
     members: usize,
-    /// How often a thread looks before it sleeps: another one may be about to come.
+    /// Number of checks before a thread sleeps: the others may arrive at any moment.
     looks: usize,
     state: Mutex<State>,
     changed: Condvar,
-    /// Rises with each change of `state` that ends waiting.
+    /// Incremented with each change of `state` that ends waiting.
     turns: AtomicUsize,
 }
 
@@ -21,15 +21,15 @@ struct State {
     broken: bool,
 }
 
-/// Somebody has left for good.
+/// A member has left for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// About as long as it takes to put a thread to sleep and to wake it.
+/// Takes about as long as putting a thread to sleep and waking it.
 const LOOKS: usize = 300;
 
 impl Meeting {
-    /// For `members` threads on `cores` cores.
+    /// Creates one for `members` threads on `cores` cores.
     pub(super) fn new(members: usize, cores: usize) -> Self {
         Self {
             members,
@@ -40,7 +40,7 @@ impl Meeting {
         }
     }
 
-    /// Waits until all members are here.
+    /// Waits for all members.
     pub(super) fn wait(&self) -> Result<(), Broken> {
         let turn = self.turns.load(Ordering::Acquire);
         let mut state = self.lock();
@@ -76,7 +76,7 @@ impl Meeting {
         }
     }
 
-    /// Nobody waits here any more.
+    /// Ends all waiting for good.
     pub(super) fn break_up(&self) {
         self.lock().broken = true;
         self.turns.fetch_add(1, Ordering::Release);
@@ -89,7 +89,7 @@ impl Meeting {
     }
 }
 
-/// Breaks the meeting up when its thread panics.
+/// Breaks the meeting if its thread panics.
 #[derive(Debug)]
 pub(super) struct Membership<'a>(pub(super) &'a Meeting);
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_panics_leaves_nobody_waiting() {
+    fn a_panic_leaves_no_thread_waiting() {
         let meeting = Meeting::new(3, 1);
         std::thread::scope(|scope| {
             let waiting = [(); 2].map(|()| scope.spawn(|| meeting.wait()));

@@ -1,13 +1,13 @@
-//! One network on several threads, with the results of one.
+//! One network on several threads, with the result of one thread.
 //!
-//! Each thread has a part of the network: switches, hosts, the lines that leave them, and what waits there. All threads
-//! handle the same windows (`crate::schedule`): in a window nothing that happens in one part can reach another, so
-//! they meet only between windows, where they exchange what has left for places of others and agree on the next window.
-//! At each place events come in the order of (moment, moment at which they were pushed, place that pushed them, order of
-//! pushing), which is the same whoever handled them; what is counted is summed, and what is told is sorted by moment
-//! and switch. So a run depends neither on the number of threads nor on which part has which place.
+//! Each thread has a part of the network: switches, hosts, the lines that leave them, and all pending events there. All
+//! threads handle the same windows (`crate::schedule`): no event in a window can affect another part within it. So threads
+//! meet only between windows, where they exchange arrivals at other parts' places and agree on the next window. At each
+//! place, events are sorted by (time, time of pushing, place that pushed them, order of pushing), which is independent of
+//! threads; counters are summed, and logs sorted by time and switch. So a run depends neither on the number of threads nor
+//! on the partition.
 //!
-//! What concerns all places (faults, curves) every thread does to its own part, between two windows.
+//! Events that concern all places (faults, curves) are handled by every thread for its part, between two windows.
 
 pub(super) mod mail;
 mod meeting;
@@ -25,7 +25,7 @@ use mail::Letter;
 use meeting::{Broken, Meeting, Membership};
 use parts::Partition;
 
-/// How a run stands.
+/// State of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
     /// Virtual time.
@@ -34,33 +34,33 @@ pub struct Standing {
     pub events: u64,
     /// Frames of hosts inside switches and on lines.
     pub frames: u64,
-    /// Whether every frame is accounted for.
+    /// Result of the check that every frame is accounted for.
     pub balance: Result<(), Imbalance>,
 }
 
-/// Is told how a run stands, and may break it off.
+/// Receives the state of a run, and may abort it.
 pub type Watch<'a> = dyn FnMut(&Standing) -> ControlFlow<()> + 'a;
 
-/// What the threads share.
+/// Data shared by the threads.
 #[derive(Debug)]
 struct Shared<'a> {
-    /// Moments at which somebody looks how the run stands, the last one its end.
+    /// Times at which the run is observed; the last is its end.
     stops: &'a [Instant],
     meeting: Meeting,
-    /// Two, for meetings in turns: who is about to leave the last one may still read what was laid out there, while
-    /// another one lays out the next. None is two meetings ahead of another.
+    /// Two, used alternately: a thread leaving the last meeting may still read there what was handed over, while another
+    /// prepares the next. None is two meetings ahead of another.
     desks: [Desk; 2],
-    /// By part: what it has counted.
+    /// Counters by part.
     sums: Vec<Mutex<(Totals, Imbalance)>>,
     is_over: AtomicBool,
 }
 
-/// What is laid out at a meeting.
+/// Data handed over at a meeting.
 #[derive(Debug)]
 struct Desk {
-    /// By part: the moment of its first event.
+    /// By part: time of its first event.
     firsts: Vec<AtomicU64>,
-    /// By receiving part, by sending part.
+    /// By receiving part, then by sending part.
     letters: Vec<Vec<Mutex<Vec<Letter>>>>,
 }
 
@@ -88,17 +88,17 @@ impl<'a> Shared<'a> {
 }
 
 impl Network {
-    /// Runs until each of `stops`, which rise, on `threads` threads, the caller's among them; there are no more of them
-    /// than switches. At each stop `watch` is told how the run stands, and may break it off. Whatever the
-    /// number of threads, the network is afterwards the same.
+    /// Runs until each of `stops`, which ascend, on `threads` threads, including the caller's, but at most one for each
+    /// switch. At each stop `watch` receives the state of the run, and may abort it. The result is the same for any number
+    /// of threads.
     ///
     /// # Errors
     ///
-    /// The system starts no thread. The network has not moved.
+    /// The system starts no thread. The network is unchanged.
     ///
     /// # Panics
     ///
-    /// When a thread panics, after all of them have ended; the network is lost.
+    /// If a thread panics, after all have ended; the network is lost.
     pub fn run_on_threads(
         &mut self,
         threads: usize,
@@ -115,7 +115,7 @@ impl Network {
             }
             return Ok(());
         }
-        // A window that was begun before is finished here: a limit is never below the one before.
+        // Finishes a window begun before: limits never decrease.
         while let Some(at) = self.queue.pop_in_window() {
             self.happen(at, *self.queue.taken());
         }
@@ -135,7 +135,7 @@ impl Network {
         }
     }
 
-    /// Handles what concerns all places, in this part. It is one event, however many threads have a part in it.
+    /// Handles an event that concerns all places in this part. It counts as one event, however many threads take part.
     fn happen_everywhere(&mut self, is_first: bool) {
         if let Some(at) = self.queue.pop_everywhere() {
             let events = self.totals.events;
@@ -145,7 +145,7 @@ impl Network {
     }
 }
 
-/// Runs all parts; gives them back with what became of it.
+/// Runs all parts; returns them with the outcome.
 fn run_parts(
     parts: Vec<Network>,
     stops: &[Instant],
@@ -159,7 +159,7 @@ fn run_parts(
         let mut parts = parts.into_iter().enumerate();
         let first = parts.next();
         for (number, part) in parts {
-            // A part comes back from its thread, or from here when there is none.
+            // A part comes back from its thread, or from here if there is none.
             let slot = std::sync::Arc::new(Mutex::new(Some(part)));
             let given = std::sync::Arc::clone(&slot);
             let thread = std::thread::Builder::new().name(format!("weir-sim-{number}"));
@@ -197,12 +197,12 @@ fn run_parts(
 
 /// A thread with its part.
 struct Member<'a> {
-    /// The first to go when the thread panics.
+    /// Dropped first if the thread panics.
     _membership: Membership<'a>,
     shared: &'a Shared<'a>,
     number: usize,
     part: Network,
-    /// Which of the two desks is next.
+    /// Index of the next desk.
     desk: usize,
 }
 
@@ -217,7 +217,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// To the last stop, or until the meeting breaks up. One member is told what to do at stops.
+    /// Runs to the last stop, or until the meeting breaks. One member has `watch`, which decides at stops.
     fn run(mut self, mut watch: Option<&mut Watch<'_>>) -> Network {
         let shared = self.shared;
         for stop in shared.stops {
@@ -243,7 +243,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Lays out what is for others, and the moment of the first event that this part knows of.
+    /// Hands over letters for others, and the time of this part's first event.
     fn give(&mut self) {
         let desk = &self.shared.desks[self.desk];
         let mut first = self.part.queue.first();
@@ -258,7 +258,7 @@ impl<'a> Member<'a> {
         desk.firsts[self.number].store(first, Ordering::Relaxed);
     }
 
-    /// All have given: takes what is for this part; gives the moment of the first event of all.
+    /// After all have given: takes the letters for this part; returns the time of the first event of all.
     fn take(&mut self) -> u64 {
         let desk = &self.shared.desks[self.desk];
         self.desk = 1 - self.desk;
@@ -270,8 +270,8 @@ impl<'a> Member<'a> {
         first.unwrap_or(u64::MAX)
     }
 
-    /// Handles the window that begins with the first event of all, at `start`, or what concerns all places; true when
-    /// neither is due until `end`. All members come to the same conclusion: each knows what concerns all places.
+    /// Handles the window that begins with the first event of all, at `start`, or an event that concerns all places; true if
+    /// neither is due until `end`. All members decide alike: each knows all events that concern all places.
     fn proceed(&mut self, start: u64, end: Instant) -> bool {
         let part = &mut self.part;
         let everywhere = part.queue.first_everywhere();
@@ -290,7 +290,7 @@ impl<'a> Member<'a> {
         true
     }
 
-    /// All have come to `stop`.
+    /// All have reached `stop`.
     fn stand(&mut self, stop: Instant, watch: &mut Option<&mut Watch<'_>>) -> Result<(), Broken> {
         *lock(&self.shared.sums[self.number]) = (self.part.totals, self.part.balance());
         self.shared.meeting.wait()?;
@@ -316,7 +316,7 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Of a member that panics nobody needs anything any more.
+/// Ignores poisoning: if a member has panicked, its data are no longer needed.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A network in parts, one for each thread, and whole again.
+//! Splits a network into parts, one for each thread, and joins them.
 
 use std::sync::Arc;
 
@@ -14,23 +14,22 @@ use crate::network::{Counters, Event, Flow, Network, Samples, Totals};
 use crate::schedule::Schedule;
 use crate::table::Table;
 
-/// Which part has which place.
+/// Assignment of places to parts.
 #[derive(Clone, Debug)]
 pub(super) struct Partition {
     pub(super) count: usize,
-    /// By place.
     owners: Arc<[u32]>,
     switches: usize,
 }
 
 impl Partition {
-    /// Neighbouring switches, with their hosts, in `count` parts of about as many links.
+    /// Divides neighbouring switches with their hosts into `count` parts with about the same number of links.
     pub(super) fn of(network: &Network, count: usize) -> Self {
         let switches = network.nodes.len();
         let mut weights = vec![0u64; switches];
         for line in network.lines.iter() {
             if let Some((switch, _)) = line.to.and_then(End::node_and_port) {
-                // An arrival from a host costs its host's work too.
+                // An arrival from a host includes the host's work.
                 weights[switch] += if line.from.node_and_port().is_some() {
                     1
                 } else {
@@ -80,7 +79,7 @@ impl Partition {
         (receiver != self.end(line.from)).then_some(receiver)
     }
 
-    /// So does a flow.
+    /// A flow also belongs to its sender.
     fn flow_sender(&self, flow: &Flow) -> usize {
         self.host(flow.plan.from as usize)
     }
@@ -92,7 +91,7 @@ impl Partition {
 }
 
 impl Network {
-    /// Takes the network apart; no window of its schedule is open. Nothing is left here until [`join`](Self::join).
+    /// Splits the network; no window of its schedule may be open. Nothing remains here until [`join`](Self::join).
     pub(super) fn split(&mut self, partition: &Partition) -> Vec<Self> {
         let count = partition.count;
         let owner = |place: usize| partition.owners[place] as usize;
@@ -171,13 +170,13 @@ impl Network {
             });
             parts.push(part);
         }
-        // What was counted before goes on in one of them.
+        // One part continues the counters.
         parts[0].totals = self.totals;
         parts[0].past_counters = std::mem::take(&mut self.past_counters);
         parts
     }
 
-    /// Puts the network together again.
+    /// Joins the parts again.
     pub(super) fn join(&mut self, mut parts: Vec<Self>, partition: &Partition) {
         let owner = |place: usize| partition.owners[place] as usize;
         let telemetry = self.frames.telemetry().map(Telemetry::of_part);
@@ -248,7 +247,7 @@ impl Network {
         self.samples = Samples::join(samples);
     }
 
-    /// Has `carry` move every frame and message of this part's switches and lines; it is given the part's own pools.
+    /// Calls `carry` for every frame and message of this part's switches and lines, with the part's own pools.
     fn move_payloads(
         &mut self,
         mut carry: impl FnMut(&mut Payload, &mut Frames, &mut Pool<Vec<u8>>),
@@ -280,7 +279,7 @@ impl Network {
     }
 }
 
-/// What waits at a switch that has not taken it yet.
+/// Returns the input that a switch has not taken yet.
 fn payloads_at(node: &mut Node) -> impl Iterator<Item = &mut Payload> {
     let late = node.late.iter_mut().map(|late| &mut late.payload);
     let doors = node.frozen.iter_mut().flat_map(|frozen| &mut frozen.door);

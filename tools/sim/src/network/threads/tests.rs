@@ -1,5 +1,4 @@
-//! The same network on one thread and on several: everything that it consists of is the same afterwards, at each stop
-//! and when it has drained.
+//! The same network on one thread and on several: its whole state is the same, at each stop and after draining.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -17,10 +16,10 @@ use crate::scenario::plan;
 use crate::search::wide::{self, Protocol};
 use crate::search::{faults, Case, Mode};
 
-/// Of a scenario that lasts longer, its beginning.
+/// Longer scenarios are cut to this.
 const LONGEST: Duration = Duration::from_millis(20);
 
-/// What is carried, and not where in which pool.
+/// Describes the content, independent of its place in a pool.
 fn carried(network: &Network, payload: Payload) -> String {
     match payload {
         Payload::Frame(frame) => format!("{:?}", network.frames.get(frame)),
@@ -28,7 +27,7 @@ fn carried(network: &Network, payload: Payload) -> String {
     }
 }
 
-/// Everything.
+/// Describes the whole state.
 fn everything(network: &mut Network) -> String {
     let mut text = format!(
         "{:?} {:?} {:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
@@ -94,13 +93,12 @@ fn stops(end: Duration) -> Vec<Instant> {
     parts.map(Instant::from_nanos).collect()
 }
 
-/// How the parts of a network are run.
+/// Ways of running the parts of a network.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// Each by a thread.
     Threads(usize),
-    /// By one thread in turns, window by window, the last one first: the same exchange in a small part of the time that
-    /// threads take to wait for each other.
+    /// On one thread alternately, window by window, the last part first: the same exchange without the time that threads
+    /// take to wait for each other.
     Turns(usize),
 }
 
@@ -149,17 +147,17 @@ fn in_turns(network: &mut Network, count: usize, stops: &[Instant]) {
     network.join(parts.collect(), &partition);
 }
 
-/// What a random network of `seed` is at the end of arrivals, or after `longest`, and when it has drained.
+/// Returns the state of a random network of `seed` at the end of arrivals, or after `longest`, and after draining.
 fn after(seed: u64, with_faults: bool, longest: Duration, way: Way) -> [String; 2] {
     let mode = [Mode::Level, Mode::Pfc, Mode::Pool][seed as usize % 3];
     let case = Case::new(seed);
     let mut plan = case.plan(mode);
     plan.sample_interval = Some(Duration::from_micros(50));
-    // The log of some overflows.
+    // Some logs overflow.
     plan.log_capacity = (seed % 40) as usize;
     if with_faults {
         plan.actions = faults::actions(seed, &plan, case.arrivals().min(longest));
-        // Some faults begin at the same moment.
+        // Some faults begin at the same time.
         if seed.is_multiple_of(2) {
             let moment = plan.actions[0].0;
             let begins = plan.actions.iter_mut().step_by(2);
@@ -226,7 +224,7 @@ fn random_networks_are_the_same_on_any_number_of_threads() {
     }
 }
 
-/// Control planes, releases, impairments, collectives, transports, pools: what the files show.
+/// Control planes, releases, impairments, collectives, transports, pools: everything in the files.
 #[test]
 fn every_scenario_file_gives_the_same_network_in_any_number_of_parts() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -242,7 +240,7 @@ fn every_scenario_file_gives_the_same_network_in_any_number_of_parts() {
     }
 }
 
-/// Levels beside PFC, all codings of Feedback, releases, routes that change.
+/// Levels and PFC, all codings of Feedback, releases, changing routes.
 #[test]
 fn wide_networks_are_the_same_in_any_number_of_parts() {
     for seed in 0..12 {
@@ -299,7 +297,7 @@ fn when_one_thread_panics_all_end_and_the_caller_hears_of_it() {
     let mut network = network();
     let switches = network.nodes.len();
     assert!(switches >= 2);
-    // A flow that does not exist, at the last place: it is of another thread than the caller's.
+    // A flow that does not exist, at the last place, which belongs to another thread than the caller's.
     let place = (switches - 1) as u32;
     let at = Instant::from_nanos(100_000);
     network

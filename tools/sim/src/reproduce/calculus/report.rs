@@ -1,4 +1,4 @@
-//! The traces as the paper's figures, with its numbers beside ours, and what they depend on.
+//! Presents the traces like the paper's figures, with its numbers next to ours, and their dependence on the settings.
 
 mod dependence;
 
@@ -18,20 +18,20 @@ const CLEAR: u64 = 31 * 1024;
 /// The end of Figure 8.
 const EARLY: usize = 400;
 
-/// From here on the backlog with PFC is at its plateau.
+/// Start of the plateau of the backlog with PFC.
 const PLATEAU_FROM: usize = 1000;
 
-/// Which of the paper's figures.
+/// Figures of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// Figure 7: 10 ms.
     Seven,
-    /// Figure 8: the first 400 µs of it.
+    /// Figure 8: its first 400 µs.
     Eight,
 }
 
 impl Figure {
-    /// Returns the duration of the figure.
+    /// Returns the figure's time span.
     pub const fn duration(self) -> Duration {
         match self {
             Self::Seven => Duration::from_millis(10),
@@ -47,27 +47,27 @@ impl Figure {
     }
 }
 
-/// One of the paper's statements, and what was measured.
+/// One statement of the paper and the measured value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Subject.
     pub what: &'static str,
     /// Value in the paper.
     pub paper: &'static str,
-    /// Measured value, for people.
+    /// Measured value as text.
     pub ours: String,
     /// The number in `unit`; `None`: it never happened.
     pub value: Option<f64>,
-    /// Of `value`.
+    /// Unit of `value`.
     pub unit: &'static str,
 }
 
-/// One figure, made again.
+/// A reproduced figure.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
-    /// Which one.
+    /// The figure.
     pub figure: Figure,
-    /// Settings that the paper leaves open.
+    /// Settings left open by the paper.
     pub setting: Setting,
     /// PFC, DCQCN, DCQCN without PFC.
     pub traces: [Trace; 3],
@@ -75,7 +75,7 @@ pub struct Reproduction {
     pub findings: Vec<Finding>,
 }
 
-/// Runs the three configurations for as long as `figure` shows.
+/// Runs the three configurations for the time span of `figure`.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn figure(figure: Figure, setting: Setting) -> Result<Reproduction, Reproduc
 }
 
 impl Trace {
-    /// The greatest backlog in bytes, and when: at the end of this interval.
+    /// Greatest backlog in bytes, and the interval at whose end it was reached.
     pub fn peak(&self) -> (u64, usize) {
         let points = self.backlog.iter().enumerate();
         points.fold((0, 0), |peak, (index, bytes)| {
@@ -109,19 +109,19 @@ impl Trace {
         })
     }
 
-    /// The first interval after the peak at whose end the backlog is gone.
+    /// First interval after the peak at whose end the backlog is gone.
     pub fn cleared(&self) -> Option<usize> {
         let from = self.peak().1;
         let mut later = self.backlog.iter().skip(from);
         later.position(|bytes| *bytes < CLEAR).map(|at| from + at)
     }
 
-    /// The last interval at whose end the backlog is as large as PFC keeps it: X_on of every port.
+    /// Last interval at whose end the backlog is as large as PFC keeps it: X_on of every port.
     pub fn at_plateau_until(&self) -> Option<usize> {
         self.backlog.iter().rposition(|bytes| *bytes >= self.resume)
     }
 
-    /// The greatest backlog after it was gone for the first time.
+    /// Greatest backlog after it was first gone.
     pub fn second_peak(&self) -> u64 {
         let cleared = self.cleared().unwrap_or(self.backlog.len());
         self.backlog
@@ -132,7 +132,7 @@ impl Trace {
             .unwrap_or(0)
     }
 
-    /// The greatest arrival rate after the backlog was gone for the first time, and when; averages over ten intervals.
+    /// Greatest arrival rate after the backlog was first gone, as a mean of ten intervals, and its time.
     pub fn second_rate(&self) -> Option<(f64, usize)> {
         const WIDTH: usize = 10;
         let from = self.cleared()?;
@@ -155,7 +155,7 @@ impl Trace {
         (mean, part.iter().map(away).fold(0.0, f64::max))
     }
 
-    /// Returns the mean arrival rate over the 50 µs before 400 µs, in parts of the egress's rate.
+    /// Returns the mean arrival rate over the 50 µs before 400 µs, relative to the egress's rate.
     fn early_load(&self) -> f64 {
         const WIDTH: usize = 50;
         let end = self.arrival_bps.len().min(EARLY);
@@ -302,7 +302,7 @@ impl Finding {
 }
 
 impl Reproduction {
-    /// The figure: arrival rate above, backlog below.
+    /// Draws the figure: arrival rate above, backlog below.
     pub fn svg(&self) -> String {
         let panel = |label, unit, values: &dyn Fn(&Trace) -> Vec<f64>| Curves {
             label,
@@ -337,7 +337,7 @@ impl Reproduction {
         )
     }
 
-    /// The paper's numbers beside ours.
+    /// Returns the paper's numbers next to ours.
     pub fn table(&self) -> String {
         let rows: Vec<Vec<String>> = self
             .findings
@@ -362,7 +362,7 @@ impl Reproduction {
         grid(&headings, &rows)
     }
 
-    /// Findings and curves. Rates in bit/s, backlogs in bytes, each for 1 µs.
+    /// Returns findings and curves: rates in bit/s and backlogs in bytes, each for 1 µs.
     pub fn json(&self) -> serde_json::Value {
         json!({
             "figure": self.figure.number(),

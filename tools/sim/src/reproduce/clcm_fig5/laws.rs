@@ -2,27 +2,23 @@
 //!
 //! # Time to lock
 //!
-//! Let C be the rate and X = X_off / C. Each egress takes turns between its ingress ports. Without
-//! pauses the last switch gives each of its three inputs C/3, every other one C/2 to each of its
-//! two. The hosts of the last switch, 2C/3 together, get C/2 at the next one, so its buffer fills
-//! at C/6; and the flow that passes the last switch comes with C/2 and leaves with C/3: its buffer
-//! fills at C/6, too. Both are full after 6 X. Now the last link is held to what leaves: C/4 is
-//! left for the flow that passes. Upstream, a flow that has become slower holds the one beside it
-//! at the same rate, for they share the buffer behind the link: the next flow comes with C/2 and
-//! leaves with C/4, and fills its buffer in 4 X; then the one before, in another 4 X. At 14 X all
-//! four buffers are full and every round halves all rates.
+//! Let C be the rate and X = X_off / C. Each egress serves its ingress ports in turn. Without pauses the last switch gives
+//! each of its three inputs C/3, every other one C/2 to each of its two. The hosts of the last switch, 2C/3 together, get
+//! C/2 at the next one, so its buffer fills at C/6; and the flow that passes the last switch arrives with C/2 and leaves
+//! with C/3: its buffer also fills at C/6. Both are full after 6 X. Now the last link carries no more than what leaves: C/4
+//! remains for the passing flow. Upstream, a flow that has become slower limits the one next to it to the same rate, since
+//! they share the buffer after the link: the next flow arrives with C/2 and leaves with C/4, and fills its buffer in 4 X;
+//! then the one before, in another 4 X. At 14 X all four buffers are full, and every round halves all rates.
 //!
-//! Hence T = 14 X. That takes buffers that fill slowly against R, the round trip of a pause: where
-//! X is less than some two R, most of what a buffer holds has come after its pause went out, and
-//! its size says little.
+//! Hence T = 14 X. This assumes buffers that fill slowly compared with R, the round trip of a pause: if X is below about two
+//! R, most of a buffer's content arrived after its pause was sent, and its size matters little.
 //!
 //! # Time from the lock to the reroute
 //!
-//! The detector takes eight samples in one detection time t and adds whole ones, so the last port
-//! of the loop is suspected between t and 9/8 t after its last frame. Its CLCM goes round n
-//! switches, each with one control latency L up and one down and a propagation delay d; the elected
-//! switch asks its dataplane to move the loop's own flows, has none, and asks for those that enter
-//! there: (2n + 4) L + n d. A switch passes a message on once in half an interval, which may cost
+//! The detector takes eight samples in one detection time t and adds whole ones, so the last port of the loop is suspected
+//! between t and 9/8 t after its last frame. Its CLCM passes n switches, each with a control latency L up and another down,
+//! and a propagation delay d. The elected switch asks its dataplane to move the loop's own flows, has none, and asks for
+//! those that enter there: (2n + 4) L + n d. A switch forwards a message at most once in half an interval, which may cost
 //! another interval.
 
 use serde_json::{json, Value};
@@ -44,13 +40,13 @@ pub const LOCK_FACTOR_DERIVED: f64 = 14.0;
 pub struct LockPoint {
     /// Its parameters.
     pub setting: Setting,
-    /// From the beginning of traffic to the last frame.
+    /// From the start of traffic to the last frame.
     pub locked: Duration,
 }
 
 impl LockPoint {
     pub(super) fn run(setting: Setting) -> Result<Self, ReproduceError> {
-        // Long enough for what the law says, and half as much again.
+        // Long enough for the predicted time and half as much again.
         let law = setting.xoff_time().saturating_mul(20)
             + setting.round_trip().saturating_mul(40)
             + setting.detect.saturating_mul(3);
@@ -95,16 +91,16 @@ impl LockPoint {
 /// Fit of the runs to T = c X.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockLaw {
-    /// c, the mean of all points in range.
+    /// Mean c of all points in range.
     pub factor: f64,
-    /// The smallest of them.
+    /// Smallest c of these.
     pub least: f64,
-    /// The largest of them.
+    /// Largest c of these.
     pub most: f64,
 }
 
 impl LockLaw {
-    /// Of the points in range.
+    /// Fits the points in range.
     pub fn of(points: &[LockPoint]) -> Self {
         let factors = points
             .iter()
@@ -168,7 +164,7 @@ impl ReroutePoint {
         let detect = self.setting.detect;
         let round = self.setting.control_latency.saturating_mul(2 * LENGTH + 4)
             + self.setting.delay.saturating_mul(LENGTH);
-        // CLCM themselves take a little on the line, behind a pause frame at most.
+        // CLCM also take a little time on the line, after at most one pause frame.
         let on_line = self.setting.frame_time().saturating_mul(LENGTH);
         [
             detect + round,
@@ -195,7 +191,7 @@ fn never(setting: &Setting, what: &'static str) -> ReproduceError {
     }
 }
 
-/// Measured points and the laws.
+/// Draws the measured points and the laws.
 pub(super) fn chart(figure: &Figure5) -> Chart {
     Chart {
         title: "How the times of Figure 5 follow from the parameters".to_owned(),

@@ -1,4 +1,4 @@
-//! Figure 5 as a table for people.
+//! Figure 5 as a text table.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! The ring that locks and is released, as it moves: an SVG whose CSS animations follow a run's curves. Without animations, where a
-//! reader prefers none or a viewer knows none, it shows the ring while it is locked.
+//! Animation of the ring that locks and is released: an SVG with CSS animations that follow a run's curves. Without
+//! animations, because of a reader's preference or an old viewer, it shows the locked ring.
 
 use std::fmt::Write as _;
 
@@ -13,13 +13,13 @@ use crate::reproduce::picture::seconds;
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 560.0;
 const FILLED: &str = PALETTE[4];
-/// The time line below the ring.
+/// The timeline below the ring.
 const LINE: [f64; 3] = [40.0, 720.0, 506.0];
-/// Seconds of the picture for a second of the run.
+/// Seconds of the animation for a second of the run.
 const SLOWER: f64 = 40_000.0;
-/// Bytes sent for each pixel of a dash: a frame moves the dashes by about as much.
+/// Bytes sent for each pixel by which dashes move: about one frame for each dash.
 const BYTES_PER_PIXEL: f64 = 180.0;
-/// A curve is drawn with straight lines within this distance, in parts of its largest value.
+/// Maximum distance of the drawn line from a curve, relative to its largest value.
 const TOLERANCE: f64 = 0.012;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-/// The whole run. `still` is a time to show without animations.
+/// Draws the whole run. `still` is the time shown without animations.
 pub(super) fn svg(seen: &Observation, xoff: Bytes, still: Instant) -> String {
     let length = seen
         .held_back
@@ -113,8 +113,7 @@ impl Animation<'_> {
         out.finish()
     }
 
-    /// An animation of a class: `property` at parts of the run, straight lines between them, or
-    /// steps.
+    /// Animates `property` of a class with values at fractions of the run, joined by straight lines or steps.
     fn animate(&mut self, class: &str, steps: bool, frames: &[(f64, String)]) {
         let timing = if steps { "step-end" } else { "linear" };
         let _ = write!(
@@ -130,7 +129,7 @@ impl Animation<'_> {
         self.styles.push_str(" }\n");
     }
 
-    /// Draws traffic, which moves as bytes are sent, and the pause against it.
+    /// Draws traffic, which moves as bytes are sent, and the opposite pause.
     fn link(&mut self, index: usize) {
         let (from, to) = (MIDDLES[index], MIDDLES[(index + 1) % MIDDLES.len()]);
         let sent = running_sum(&self.seen.sent[index]);
@@ -160,7 +159,7 @@ impl Animation<'_> {
         );
     }
 
-    /// Draws a switch and the ingress buffer of the ring; its end is twice X_off.
+    /// Draws a switch and the ring's ingress buffer; a full bar is twice X_off.
     fn switch(&mut self, index: usize) {
         let [x, y] = MIDDLES[index];
         let before = (index + MIDDLES.len() - 1) % MIDDLES.len();
@@ -282,7 +281,7 @@ impl Animation<'_> {
     }
 }
 
-/// Each value with all before it.
+/// Returns each value plus all before it.
 fn running_sum(series: &Series) -> Vec<f64> {
     let mut sum = 0.0;
     let mut add = |value: &u64| {
@@ -292,8 +291,7 @@ fn running_sum(series: &Series) -> Vec<f64> {
     series.values.iter().map(&mut add).collect()
 }
 
-/// Emits a declaration wherever it changes, and at the end; a value is in force until the end of
-/// its interval.
+/// Returns a declaration for every change, and at the end; a value holds until the end of its interval.
 fn steps(values: &[u64], declaration: impl Fn(u64) -> String) -> Vec<(f64, String)> {
     let mut frames: Vec<(f64, String)> = Vec::new();
     for (index, value) in values.iter().enumerate() {
@@ -308,8 +306,8 @@ fn steps(values: &[u64], declaration: impl Fn(u64) -> String) -> Vec<(f64, Strin
     frames
 }
 
-/// Reduces values to few points, at parts of the run, with straight lines between them that are
-/// near all values (Douglas and Peucker).
+/// Reduces values to few points, at fractions of the run, joined by straight lines that are close to all values (Douglas and
+/// Peucker).
 fn straightened(values: &[f64]) -> Vec<(f64, f64)> {
     let Some(last) = values.len().checked_sub(1) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! One ingress buffer that goes over X_off: the pause, what still arrives, and the resumption.
+//! One ingress buffer that exceeds X_off: the pause, the arrivals after it, and the resumption.
 
 use weir_core::{Duration, Instant, PortId, Priority};
 use weir_results::chart::{self, Axis, Chart, Column, Moment, Panel};
@@ -36,7 +36,7 @@ const OVERRIDES: [(&str, &str); 14] = [
     ("expect", ""),
 ];
 
-/// The buffer behind the first of three hosts that send to a fourth.
+/// Draws the buffer of the first of three hosts that send to a fourth.
 pub(super) fn picture() -> Result<String, ReproduceError> {
     let scenario = ScenarioFile::BURST.with(&set(OVERRIDES))?;
     let prepared = plan(&scenario).map_err(RunError::from)?;
@@ -83,7 +83,7 @@ impl Seen {
         seen
     }
 
-    /// The first time after `from` at which `holds`.
+    /// Returns the first time after `from` at which `holds`.
     fn first(&self, from: f64, holds: impl Fn(usize) -> bool) -> Option<f64> {
         let at = |index: usize| (index + 1) as f64 * INTERVAL.as_secs_f64();
         (0..self.held.values.len())

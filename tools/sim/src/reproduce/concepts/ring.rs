@@ -1,4 +1,4 @@
-//! The locked ring itself: four switches, what their buffers hold, and the pauses that hold them.
+//! The locked ring: four switches, the occupancy of their buffers, and the pauses that hold them.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::reproduce::observe::Observation;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 500.0;
-/// Of a switch.
+/// Size of a switch.
 pub(super) const BOX: [f64; 2] = [230.0, 96.0];
 /// Centres of the switches, clockwise from the upper left one, in ring order.
 pub(super) const MIDDLES: [[f64; 2]; 4] = [
@@ -86,7 +86,7 @@ pub(super) fn ends(from: [f64; 2], to: [f64; 2]) -> ([f64; 2], [f64; 2]) {
     (edge(from, 1.0), edge(to, -1.0))
 }
 
-/// Draws traffic on one side, and the pause against it on the other.
+/// Draws traffic on one side, and the opposite pause on the other.
 fn link(out: &mut Svg, from: [f64; 2], to: [f64; 2], is_paused: bool) {
     let mut arrow = |from: [f64; 2], to: [f64; 2], name: &str, colour: &str, dashes: &str| {
         let ([x1, y1], [x2, y2]) = ends(from, to);

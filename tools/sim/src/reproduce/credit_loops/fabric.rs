@@ -1,11 +1,11 @@
-//! Switches and the channels between them: each working link has one in either direction, and a
-//! channel represents the buffer at its end.
+//! Switches and the channels between them: a working link has one in either direction, and a channel represents the buffer
+//! at its end.
 
 use std::ops::Range;
 
 use weir_config::scenario::generate::Plan;
 
-/// A network in the form that route computation needs.
+/// A network in the form needed to compute routes.
 #[derive(Clone, Debug)]
 pub(super) struct Fabric {
     /// By switch: its channels, in the order of its ports.
@@ -14,12 +14,12 @@ pub(super) struct Fabric {
     pub(super) from: Vec<usize>,
     /// By channel: the switch where it ends.
     pub(super) to: Vec<usize>,
-    /// By channel: the one in the other direction.
+    /// By channel: that of the other direction.
     pub(super) back: Vec<usize>,
-    /// By channel: its link has failed, and no frame takes it.
+    /// By channel: true if its link has failed.
     pub(super) failed: Vec<bool>,
-    /// Switches with hosts. Frames go from each to each; a destination is an index in here, since
-    /// all hosts of a switch have the same routes.
+    /// Switches with hosts. Frames go from each to each; a destination is an index into these, since all hosts of a switch
+    /// have the same routes.
     pub(super) edges: Vec<usize>,
     /// By switch: 0 at the top.
     pub(super) tier: Vec<usize>,
@@ -72,7 +72,7 @@ impl Fabric {
         self.leaving.len()
     }
 
-    /// Channels that begin at a switch, those of failed links included.
+    /// Returns the channels that begin at a switch, including those of failed links.
     pub(super) fn all_leaving(&self, switch: usize) -> Range<usize> {
         self.leaving[switch].clone()
     }

@@ -1,4 +1,4 @@
-//! Which channels frames take, and which wait for which.
+//! Channels in use, and their dependencies.
 
 use std::collections::VecDeque;
 
@@ -7,8 +7,8 @@ use weir_config::scenario::Graph;
 use super::fabric::Fabric;
 use super::sets::{meet, Sets};
 
-/// By channel: the destinations of frames that can take it, when every switch with hosts sends to
-/// every other. A frame does not return over the link it came in by.
+/// Returns by channel the destinations of frames that can take it, if every switch with hosts sends to every other. A frame
+/// does not return over its incoming link.
 pub(super) fn channels_in_use(fabric: &Fabric, members: &Sets) -> Sets {
     let mut in_use = Sets::new(fabric.to.len(), fabric.edges.len());
     let mut own = Sets::new(fabric.switch_count(), fabric.edges.len());
@@ -45,13 +45,13 @@ pub(super) fn channels_in_use(fabric: &Fabric, members: &Sets) -> Sets {
     in_use
 }
 
-/// For each channel of a switch: destinations of frames that are there and came in by another link.
+/// Returns for each channel of a switch the destinations of frames that are there and came in by another link.
 fn from_others(fabric: &Fabric, in_use: &Sets, own: &[u64], channels: &[usize]) -> Vec<Vec<u64>> {
     let arriving = |index: usize| in_use.of(fabric.back[channels[index]]);
     let unite = |set: &[u64], other: &[u64]| -> Vec<u64> {
         set.iter().zip(other).map(|(a, b)| a | b).collect()
     };
-    // From the first ones, and then from the last ones, so that none is looked at for each of the others.
+    // Prefix and suffix unions, so that no channel is read for each of the others.
     let mut sets = Vec::with_capacity(channels.len());
     let mut before = own.to_vec();
     for index in 0..channels.len() {
@@ -66,8 +66,7 @@ fn from_others(fabric: &Fabric, in_use: &Sets, own: &[u64], channels: &[usize]) 
     sets
 }
 
-/// The channel dependency graph: an edge from a channel to one that frames in the buffer at its end
-/// wait for.
+/// Returns the channel dependency graph: an edge from a channel to one for which frames in the buffer at its end wait.
 pub(super) fn dependencies(fabric: &Fabric, members: &Sets, in_use: &Sets) -> Graph {
     let mut graph = Graph::new(fabric.to.len());
     for switch in 0..fabric.switch_count() {

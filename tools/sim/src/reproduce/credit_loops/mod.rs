@@ -1,8 +1,9 @@
 //! The CLCM paper's question at scale: how often do routes close credit loops in a fat tree with failed links?
 //!
-//! Nothing is simulated: a credit loop is a cycle of the channel dependency graph, which follows from the routes. Every switch
-//! with hosts sends to every other, so that a route counts where some frame takes it. [`Scenario::first_credit_loop`] answers the same question for any scenario file, one host at a time; here all
-//! destinations of a switch are bits of a set, which makes a network of 1,280 switches a matter of milliseconds.
+//! Nothing is simulated: a credit loop is a cycle of the channel dependency graph, which follows from the routes. Every
+//! switch with hosts sends to every other, so a route counts if some frame takes it. [`Scenario::first_credit_loop`] does
+//! the same for any scenario file, one host at a time; here all destinations of a switch are bits of a set, so that a
+//! network of 1,280 switches takes milliseconds.
 //!
 //! [`Scenario::first_credit_loop`]: weir_config::scenario::Scenario::first_credit_loop
 
@@ -19,27 +20,26 @@ use routes::{Lengths, Routes};
 
 pub use report::{merged, read, reproduction, Line};
 
-/// Choice of next hops by switches.
+/// Selection of next hops by switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
     /// Up*/down* from the first core, one next hop: the scenarios' `mode = "up-down"`.
     UpDown,
-    /// Up*/down* by tiers, all next hops: how fat trees are routed.
+    /// Up*/down* by tiers, all next hops: the usual routing of fat trees.
     UpDownTiers,
-    /// A shortest way, over the link that comes first in the file: `mode = "shortest"`.
+    /// A shortest path, over the link that comes first in the file: `mode = "shortest"`.
     Shortest,
-    /// A shortest way, over a link that is drawn for each switch and destination.
+    /// A shortest path, over a random link for each switch and destination.
     ShortestDrawn,
-    /// All shortest ways: `mode = "ecmp"`.
+    /// All shortest paths: `mode = "ecmp"`.
     Ecmp,
-    /// All shortest ways of the network without failures; where all links of a switch to a
-    /// destination have failed, down over any other one and up again: the behaviour of switches
-    /// before routes are computed again.
+    /// All shortest paths of the network without failures; if all links of a switch to a destination have failed, down over
+    /// any other one and up again: the behaviour of switches before routes are recomputed.
     Detours,
 }
 
 impl Routing {
-    /// In the order of tables.
+    /// All, in the order of tables.
     pub const ALL: [Self; 6] = [
         Self::UpDown,
         Self::UpDownTiers,
@@ -49,7 +49,7 @@ impl Routing {
         Self::Detours,
     ];
 
-    /// In tables and files.
+    /// Name in tables and files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::UpDown => "up*/down* from a root",
@@ -67,12 +67,12 @@ impl Routing {
 pub struct Tree {
     /// Even, at least 2.
     pub k: usize,
-    /// Of its links between switches.
+    /// Number of failed links between switches.
     pub failed: usize,
 }
 
 impl Tree {
-    /// A tree with `percent` of its links failed, to the nearest link.
+    /// Creates a tree with `percent` of its links failed, rounded to whole links.
     pub fn with_failed(k: usize, percent: u32) -> Self {
         let links = k * k * k / 2;
         Self {
@@ -85,7 +85,7 @@ impl Tree {
     pub const fn topology(self) -> TopologyConfig {
         TopologyConfig {
             kind: TopologyKind::FatTree { k: self.k },
-            // All hosts of a switch are reached alike.
+            // All hosts of a switch have the same routes.
             hosts: 1,
             miswired: 0,
             failed: self.failed,
@@ -102,9 +102,9 @@ pub struct Count {
     pub channels: u64,
     /// Ordered pairs of switches with hosts.
     pub pairs: u64,
-    /// Of these: without any way.
+    /// Of these: without any path.
     pub cut: Option<u64>,
-    /// Of these: with a way that has more links than the shortest one without failures.
+    /// Of these: with a longer path than the shortest without failures.
     pub longer: Option<u64>,
 }
 
@@ -124,9 +124,11 @@ pub struct Counter {
 }
 
 impl Counter {
+    /// Creates a counter.
+    ///
     /// # Errors
     ///
-    /// When such a tree cannot be built.
+    /// Such a tree cannot be built.
     pub fn new(tree: Tree) -> Result<Self, GenerateError> {
         let whole = Tree { failed: 0, ..tree };
         let whole = Fabric::new(&generate(&whole.topology(), 0)?);
@@ -140,7 +142,7 @@ impl Counter {
     ///
     /// # Errors
     ///
-    /// When too few links can fail.
+    /// Too few links can fail.
     pub fn count(&self, seed: u64) -> Result<[Count; Routing::ALL.len()], GenerateError> {
         let fabric = Fabric::new(&generate(&self.tree.topology(), seed)?);
         let ecmp = Routes::ecmp(&fabric);

@@ -16,20 +16,20 @@ pub struct Line {
     pub tree: Tree,
     /// Failed links in percent, before rounding to whole links.
     pub percent: u32,
-    /// Choice of next hops by switches.
+    /// Selection of next hops by switches.
     pub routing: Routing,
-    /// Networks.
+    /// Number of networks.
     pub networks: u64,
     /// Of these: with a credit loop.
     pub with_loops: u64,
-    /// Of these: with pairs that have no way.
+    /// Of these: with pairs that have no path.
     pub with_cuts: Option<u64>,
     /// Sums over all networks.
     pub sums: Count,
 }
 
 impl Line {
-    /// No network yet.
+    /// Creates a line without networks.
     pub fn new(tree: Tree, percent: u32, routing: Routing) -> Self {
         Self {
             tree,
@@ -42,7 +42,7 @@ impl Line {
         }
     }
 
-    /// One network more.
+    /// Adds a network.
     pub fn add(&mut self, count: &Count) {
         let plus = |sum: Option<u64>, more: Option<u64>| Some(sum.unwrap_or(0) + more?);
         self.networks += 1;
@@ -55,17 +55,17 @@ impl Line {
         self.sums.longer = plus(self.sums.longer, count.longer);
     }
 
-    /// The share of networks with a credit loop that lies behind the sample: Wilson's interval (Probable Inference, the Law of
-    /// Succession, and Statistical Inference, JASA 1927) for 95 %.
+    /// 95 % confidence interval of the share of networks with a credit loop: Wilson's (Probable Inference, the Law of
+    /// Succession, and Statistical Inference, JASA 1927).
     pub fn confidence(&self) -> [f64; 2] {
-        /// 97.5 % of the normal distribution are below it.
+        /// 97.5 % quantile of the normal distribution.
         const Z: f64 = 1.959_963_984_540_054;
         let count = self.networks.max(1) as f64;
         let share = self.with_loops as f64 / count;
         let middle = share + Z * Z / (2.0 * count);
         let half = Z * (share * (1.0 - share) / count + Z * Z / (4.0 * count * count)).sqrt();
         let scale = 1.0 + Z * Z / count;
-        // None and all are ends of the interval themselves, which rounding would miss.
+        // At none and at all, the interval ends exactly there; rounding would miss it.
         let low = if self.with_loops == 0 {
             0.0
         } else {
@@ -75,7 +75,7 @@ impl Line {
         [low, if all { 1.0 } else { (middle + half) / scale }]
     }
 
-    /// The mean share of channels that are on loops.
+    /// Mean share of channels on loops.
     pub fn on_loops(&self) -> f64 {
         self.sums.on_loops as f64 / self.sums.channels.max(1) as f64
     }
@@ -103,7 +103,7 @@ impl Line {
     }
 
     fn row_of_file(&self) -> Row {
-        // As many digits as every machine's square root agrees on.
+        // Digits on which the square roots of all machines agree.
         let [share_low, share_high] = self.confidence().map(|share| (share * 1e6).round() / 1e6);
         Row {
             routing: self.routing.name().to_owned(),
@@ -154,11 +154,11 @@ struct Row {
 const FIGURE: &str = "credit-loops";
 const FORMAT: u32 = 1;
 
-/// The lines of `credit-loops.json`, as [`reproduction`] makes it.
+/// Reads the lines of `credit-loops.json`, as written by [`reproduction`].
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The file is invalid.
 pub fn read(text: &str) -> Result<Vec<Line>, String> {
     let numbers: Numbers = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if (numbers.figure.as_str(), numbers.format) != (FIGURE, FORMAT) {
@@ -192,7 +192,7 @@ pub fn read(text: &str) -> Result<Vec<Line>, String> {
     numbers.lines.into_iter().map(line).collect()
 }
 
-/// Lines of the same trees and routes become one, whose networks are those of all; in the order of k, failures and routes.
+/// Merges lines of the same trees and routes; sorts by k, failures and routes.
 pub fn merged(lines: impl IntoIterator<Item = Line>) -> Vec<Line> {
     let plus = |a: Option<u64>, b: Option<u64>| a.map(|a| a + b.unwrap_or(0)).or(b);
     let mut merged: Vec<Line> = Vec::new();
@@ -240,7 +240,7 @@ const HEADINGS: [&str; 10] = [
     "networks with cut pairs",
 ];
 
-/// The table of `lines`, the numbers, and the picture.
+/// Returns the table of `lines`, the numbers, and the picture.
 pub fn reproduction(lines: &[Line]) -> Reproduction {
     let rows: Vec<Vec<String>> = lines.iter().map(Line::row).collect();
     let report = grid(&HEADINGS, &rows);
@@ -257,7 +257,7 @@ pub fn reproduction(lines: &[Line]) -> Reproduction {
     )
 }
 
-/// A column for each size.
+/// Draws a column for each size.
 fn chart(lines: &[Line]) -> Chart {
     let most = lines.iter().map(|line| line.percent).max().unwrap_or(0);
     let mut sizes: Vec<usize> = lines.iter().map(|line| line.tree.k).collect();

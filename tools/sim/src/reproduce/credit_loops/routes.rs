@@ -7,18 +7,18 @@ use crate::random::Random;
 
 /// Distance of a destination that cannot be reached.
 const UNREACHED: u8 = u8::MAX;
-/// [`Random::for_purpose`].
+/// Purpose for [`Random::for_purpose`].
 const PURPOSE: u64 = 0x6c6f_6f70;
 
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
-    /// By channel: the destinations for which it is a next hop of the switch where it begins.
+    /// By channel: the destinations for which it is a next hop of its first switch.
     pub(super) members: Sets,
-    /// By switch and destination: links to it. `None` if a frame's path depends on its origin.
+    /// By switch and destination: number of links. `None` if a frame's path depends on its origin.
     pub(super) lengths: Option<Lengths>,
 }
 
-/// By switch and destination: links to it.
+/// By switch and destination: number of links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lengths {
     destinations: usize,
@@ -48,9 +48,9 @@ impl Lengths {
         (links != UNREACHED).then_some(links)
     }
 
-    /// Takes shorter distances through `next`. Returns true if there were any.
+    /// Uses shorter distances through `next`. Returns true if there were any.
     fn shorten(&mut self, switch: usize, next: usize) -> bool {
-        // Two rows that are slices of their own: compilers then take many destinations at a time.
+        // Separate slices let compilers vectorize over destinations.
         let (low, high) = (switch.min(next), switch.max(next));
         let (before, behind) = self.links.split_at_mut(high * self.destinations);
         let low = &mut before[low * self.destinations..][..self.destinations];
@@ -87,8 +87,8 @@ impl Lengths {
 }
 
 impl Routes {
-    /// Computes the routes of `routing`. `ecmp` are all shortest paths, `whole` those before the
-    /// failures. `seed` is for random choices.
+    /// Computes the routes of `routing`. `ecmp` has all shortest paths, `whole` those before the failures. `seed` is for
+    /// random choices.
     pub(super) fn new(
         fabric: &Fabric,
         [ecmp, whole]: [&Self; 2],
@@ -121,7 +121,7 @@ impl Routes {
         }
     }
 
-    /// All shortest paths.
+    /// Returns all shortest paths.
     pub(super) fn ecmp(fabric: &Fabric) -> Self {
         let lengths = Lengths::shortest(fabric, |_| true);
         let mut members = Sets::new(fabric.to.len(), fabric.edges.len());
@@ -140,9 +140,9 @@ impl Routes {
         }
     }
 
-    /// Computes routes like the scenarios' `mode = "up-down"`: a switch from which a destination
-    /// can be reached by going down alone goes down, every other one goes up, and all take the
-    /// fewest links that this permits. The end of a link with the smaller rank is its upper one.
+    /// Computes routes like the scenarios' `mode = "up-down"`: a switch that can reach a destination by going down only goes
+    /// down, every other one goes up, and both take the fewest links that this permits. The end of a link with the smaller
+    /// rank is its upper one.
     fn up_down<Rank: Ord>(fabric: &Fabric, rank: &[Rank]) -> Self {
         let goes_down = |channel: usize| rank[fabric.from[channel]] < rank[fabric.to[channel]];
         let down = Lengths::shortest(fabric, goes_down);
@@ -156,7 +156,7 @@ impl Routes {
             {
                 lengths.shorten(switch, fabric.to[channel]);
             }
-            // A path down is taken even if it is longer than one that begins upwards.
+            // A path down is taken even if one that begins upwards is shorter.
             for destination in 0..fabric.edges.len() {
                 if let Some(links) = down.get(switch, destination) {
                     lengths.links[switch * lengths.destinations + destination] = links;
@@ -183,8 +183,8 @@ impl Routes {
         }
     }
 
-    /// Computes ECMP as before the failures; a switch all of whose next hops to a destination have
-    /// failed sends its frames to all switches below it, which send them up again.
+    /// Computes ECMP as before the failures; if all next hops of a switch to a destination have failed, it sends the frames
+    /// to all switches below it, which send them up again.
     fn detours(fabric: &Fabric, whole: &Self) -> Self {
         let mut members = whole.members.clone();
         let width = members.width();
@@ -252,8 +252,7 @@ fn unite(into: &mut [u64], others: &[u64]) {
     }
 }
 
-/// Ranks switches like the scenarios' `mode = "up-down"`: links from the first switch, then the
-/// place in the file.
+/// Ranks switches like the scenarios' `mode = "up-down"`: distance from the first switch, then the order in the file.
 fn ranks_from_root(fabric: &Fabric) -> Vec<(usize, usize)> {
     let mut level = vec![usize::MAX; fabric.switch_count()];
     let mut queue = std::collections::VecDeque::from([0]);

@@ -1,4 +1,4 @@
-//! Sets of destinations, one for each channel: 64 of them in a word, since most questions are asked of all at once.
+//! Sets of destinations, one for each channel: 64 of them in a word, since most operations treat all at once.
 
 const BITS: usize = u64::BITS as usize;
 
@@ -40,7 +40,7 @@ impl Sets {
         self.of(index)[element / BITS] >> (element % BITS) & 1 > 0
     }
 
-    /// Puts the elements below `bound` for which `holds` into a set.
+    /// Fills a set with the elements below `bound` for which `holds`.
     pub(super) fn fill(&mut self, index: usize, bound: usize, holds: impl Fn(usize) -> bool) {
         for (word, first) in self.of_mut(index).iter_mut().zip((0..bound).step_by(BITS)) {
             for element in first..bound.min(first + BITS) {

@@ -1,5 +1,5 @@
-//! The counts beside two slow models: scenario files with their own search for loops, and walks that follow every frame from
-//! switch to switch.
+//! Compares the counts with two slow models: scenario files with their own search for loops, and walks that follow every
+//! frame from switch to switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -65,7 +65,7 @@ fn the_modes_of_scenario_files_close_the_loops_that_are_found_there() {
     assert!(with_loops > 5, "{with_loops}");
 }
 
-/// Links as pairs of switches, with sets and without bits.
+/// Links as pairs of switches, with ordinary sets instead of bits.
 struct Slow {
     working: BTreeSet<(usize, usize)>,
     all: BTreeSet<(usize, usize)>,
@@ -127,8 +127,7 @@ impl Slow {
         next_hops
     }
 
-    /// Finds paths of at most four links that go up, then down, and the shortest of them, by trying
-    /// all.
+    /// Finds the shortest paths of at most four links that go up, then down, by trying all.
     fn by_tiers(&self) -> NextHops {
         let mut next_hops = NextHops::new();
         let is_down = |a: usize, b: usize| self.tier[a] < self.tier[b];
@@ -177,8 +176,8 @@ impl Slow {
         next_hops
     }
 
-    /// Finds links on cycles: follows each frame from each switch to each, removes links that lead
-    /// nowhere or come from nowhere, and keeps those of the rest that lead back to themselves.
+    /// Finds links on cycles: follows each frame between all switches, removes dead ends, and keeps links that lead back to
+    /// themselves.
     fn on_loops(&self, next_hops: &NextHops) -> BTreeSet<(usize, usize)> {
         let none = BTreeSet::new();
         let mut waits: BTreeMap<(usize, usize), BTreeSet<(usize, usize)>> = BTreeMap::new();
@@ -260,7 +259,7 @@ fn every_frame_followed_by_hand_gives_the_same_channels_on_loops() {
                             assert!(next.len() == 1 && next.is_subset(&all[at]), "{at:?}");
                         }
                     }
-                    // The scenario's own, above.
+                    // Those of the scenario, above.
                     Routing::UpDown => {}
                 }
                 let on_loops = slow.on_loops(&fast);

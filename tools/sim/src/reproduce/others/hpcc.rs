@@ -1,8 +1,8 @@
-//! The HPCC paper's Figure 11(c): slowdown of flows by size, with sizes of Facebook's Hadoop clusters at half load on its fat tree
-//! of 320 hosts.
+//! Figure 11(c) of the HPCC paper: slowdown of flows by size, with sizes of Facebook's Hadoop clusters at half load on its
+//! fat tree of 320 hosts.
 //!
-//! The paper has it as a picture; the numbers beside are those of its simulator. Times are taken as they are there, from a flow's
-//! start to the last acknowledgement at its sender.
+//! The paper only has a picture; the reference numbers are those of its simulator. Times are measured as there, from a
+//! flow's start to the last acknowledgement at its sender.
 
 mod network;
 mod report;
@@ -16,40 +16,40 @@ use crate::scenario::{plan, RunError};
 use network::{ideal_seconds, scenario};
 
 const PUBLISHED: &str = include_str!("published/hpcc-fig11c.csv");
-/// A row of the figure has this share of the flows.
+/// Number of rows: each has the same share of the flows.
 pub const ROWS: usize = 20;
 /// Time limit for flows that have begun, and the interval of checks.
 const PATIENCE: Duration = Duration::from_millis(60);
 const LOOK: Duration = Duration::from_micros(100);
 
-/// Which flows count.
+/// Flows that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Those that begin before only fill the network.
+    /// Earlier flows only fill the network.
     pub warm_up: Duration,
-    /// Those count that begin in this time after it.
+    /// Flows that begin in this span after it count.
     pub span: Duration,
 }
 
 impl Setting {
-    /// Of the committed figure.
+    /// Setting of the committed figure.
     pub const FIGURE: Self = Self {
         warm_up: Duration::from_millis(2),
         span: Duration::from_millis(6),
     };
-    /// Less of it, for a table that is made again in seconds.
+    /// A shorter one, for a table that takes seconds.
     pub const SHORT: Self = Self {
         warm_up: Duration::from_micros(100),
         span: Duration::from_micros(200),
     };
 }
 
-/// Reaction to congestion.
+/// Congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// HPCC.
     Hpcc,
-    /// DCQCN that has no more under way than a product of bandwidth and delay.
+    /// DCQCN limited to one bandwidth-delay product in flight.
     DcqcnWindow,
     /// DCQCN.
     Dcqcn,
@@ -59,7 +59,7 @@ impl Way {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Hpcc, Self::DcqcnWindow, Self::Dcqcn];
 
-    /// In tables and pictures.
+    /// Name in tables and pictures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hpcc => "HPCC",
@@ -80,20 +80,20 @@ impl Way {
 /// Slowdown of the flows of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// Of the largest of them, payload.
+    /// Payload of the largest in bytes.
     pub size_bytes: u64,
-    /// Half of them have no more.
+    /// Median.
     pub p50: f64,
-    /// 95 %.
+    /// 95th percentile.
     pub p95: f64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: f64,
 }
 
 /// One transport, here and in HPCC's simulator.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// Which.
+    /// The transport.
     pub way: Way,
     /// The run here.
     pub here: Vec<Row>,
@@ -101,7 +101,7 @@ pub struct Compared {
     pub there: Vec<Row>,
     /// Flows that count.
     pub flows: usize,
-    /// Those of them that were not done in time, and count for nothing.
+    /// Those that did not finish in time, and are left out.
     pub unfinished: usize,
     /// Pauses sent in the run.
     pub pauses: u64,
@@ -110,18 +110,18 @@ pub struct Compared {
 /// The figure's numbers.
 #[derive(Clone, Debug)]
 pub struct Figure11 {
-    /// Which flows count.
+    /// Flows that count.
     pub setting: Setting,
     /// By transport.
     pub compared: Vec<Compared>,
 }
 
 impl Figure11 {
-    /// Runs `ways` in `setting`, each on `threads` threads; the numbers are the same on any.
+    /// Runs `ways` in `setting`, each on `threads` threads; the result does not depend on their number.
     ///
     /// # Errors
     ///
-    /// When a run fails.
+    /// A run fails.
     pub fn run(setting: Setting, ways: &[Way], threads: usize) -> Result<Self, ReproduceError> {
         let compared = ways.iter().map(|way| compared(setting, *way, threads));
         Ok(Self {
@@ -136,11 +136,11 @@ impl Figure11 {
     }
 }
 
-/// The paper's figure, and the table of less time.
+/// Makes the paper's figure and the shorter table.
 ///
 /// # Errors
 ///
-/// As [`Figure11::run`].
+/// Those of [`Figure11::run`].
 pub fn reproduce(threads: usize) -> Result<Reproduction, ReproduceError> {
     let mut made = Figure11::run(Setting::FIGURE, &Way::ALL, threads)?.reproduction();
     let short = Figure11::run(Setting::SHORT, &Way::ALL, threads)?.report();
@@ -176,16 +176,16 @@ fn compared(setting: Setting, way: Way, threads: usize) -> Result<Compared, Repr
     })
 }
 
-/// Returns the payload, and the time relative to the empty network.
+/// Returns the payload, and the completion time relative to the empty network.
 fn slowdown(flow: &Flow, way: Way) -> Option<(u64, f64)> {
     let took = flow.acknowledged_completion()?.as_secs_f64();
     let payload = network::payload(flow.plan().size?, way);
     let ideal = ideal_seconds(flow.plan().from, flow.plan().to, payload);
-    // As there: what is less than one is one.
+    // As there, the minimum is one.
     Some((payload.get(), (took / ideal).max(1.0)))
 }
 
-/// Twentieths of the flows, by size, as in HPCC's analysis.
+/// Returns twentieths of the flows, by size, as in HPCC's analysis.
 fn rows(slowdowns: &mut [(u64, f64)]) -> Vec<Row> {
     slowdowns.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let count = slowdowns.len();

@@ -1,7 +1,7 @@
-//! Figures of other simulators: runs of the same networks here, beside numbers that were published of the runs there.
+//! Figures of other simulators: the same networks here, next to published results.
 //!
-//! The numbers are in `published/`, each file with where it is from. Programs are compared, not models with measurements: what
-//! a figure's page calls a difference is one between two simulators.
+//! The published numbers are in `published/`, each file with its source. This compares programs, not models with
+//! measurements: a difference in a figure is one between two simulators.
 
 pub mod hpcc;
 pub mod ndp;
@@ -33,7 +33,7 @@ fn published(table: &str, name: &str) -> Vec<f64> {
     cells.filter_map(|cell| cell.parse().ok()).collect()
 }
 
-/// Formats a table with one heading for each column, as a spreadsheet reads it.
+/// Formats a table as CSV, with a heading for each column.
 fn csv(headings: &[String], rows: &[Vec<String>]) -> String {
     let mut out = headings.join(",") + "\n";
     for row in rows {

@@ -1,7 +1,8 @@
-//! The NDP paper's Figure 14: throughput of each flow of a permutation over a fat tree, by rank, which htsim was made for.
+//! Figure 14 of the NDP paper: throughput of each flow of a permutation over a fat tree, by rank, for which htsim was
+//! written.
 //!
-//! Weir has no NDP. What can be laid beside it is the figure's other end, DCTCP on one path for each flow, and what fills the
-//! network here: DCQCN whose frames take all paths, without loss.
+//! Weir has no NDP. It can be compared with the figure's other extreme, DCTCP with one path for each flow, and with DCQCN
+//! whose frames take all paths without loss.
 
 use weir_config::scenario::Scenario;
 use weir_config::Override;
@@ -16,21 +17,21 @@ use crate::reproduce::setting::set;
 use crate::reproduce::{File, ReproduceError, Reproduction, ScenarioFile};
 use crate::scenario::{plan, RunError};
 
-/// Values for the tree with 432 hosts.
+/// Published values for the tree with 432 hosts.
 const PUBLISHED: &str = include_str!("published/ndp-fig14.csv");
-/// Values for the tree with 128 hosts.
+/// Published values for the tree with 128 hosts.
 const PUBLISHED_K8: &str = include_str!("published/ndp-fig14-k8.csv");
-/// Rates are means over this long, as htsim samples them.
+/// Averaging window of rates, as in htsim.
 const WINDOW: Duration = Duration::from_millis(10);
-/// Rate of every line, bits per second.
+/// Rate of every line in bit/s.
 const LINE: f64 = 10e9;
 
-/// Which network, and until when.
+/// Network and duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// Of the fat tree.
+    /// k of the fat tree.
     pub k: usize,
-    /// Rates are those of the last [`WINDOW`](self) before.
+    /// End of the run; rates are those of the last [`WINDOW`](self).
     pub until: Duration,
 }
 
@@ -40,14 +41,14 @@ impl Setting {
         k: 12,
         until: Duration::from_millis(60),
     };
-    /// The network of which htsim's authors published DCTCP's rates first.
+    /// The network for which htsim's authors first published DCTCP's rates.
     pub const SMALL: Self = Self {
         k: 8,
         ..Self::PAPER
     };
 }
 
-/// Way of sending flows.
+/// Ways of sending flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// DCTCP in a class that drops, a path for each flow.
@@ -69,7 +70,7 @@ impl Way {
         Self::PfcByFrame,
     ];
 
-    /// In tables and pictures.
+    /// Name in tables and pictures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dctcp => "DCTCP, by flow",
@@ -107,9 +108,9 @@ pub struct Ranks {
     pub name: String,
     /// True for published numbers.
     pub is_published: bool,
-    /// By flow, the slowest first: bits per second.
+    /// Rates of flows in bit/s, ascending.
     pub rates: Vec<f64>,
-    /// Frames lost and pauses sent, where they are known.
+    /// Frames lost and pauses sent, if known.
     pub costs: Option<[u64; 2]>,
 }
 
@@ -124,19 +125,19 @@ impl Ranks {
         }
     }
 
-    /// The mean share of a line that a flow has.
+    /// Mean share of a line used by a flow.
     pub fn utilization(&self) -> f64 {
         mean(&self.rates) / LINE
     }
 
-    /// The rate that `per_mille` of 1,000 flows do not exceed, bits per second.
+    /// Rate in bit/s that `per_mille` of 1,000 flows do not exceed.
     pub fn at(&self, per_mille: usize) -> f64 {
         let last = self.rates.len().saturating_sub(1);
         let index = self.rates.len() * per_mille / 1000;
         self.rates.get(index.min(last)).copied().unwrap_or(0.0)
     }
 
-    /// The share of flows that have nine tenths of a line or more to themselves.
+    /// Share of flows that get nine tenths of a line or more.
     pub fn alone(&self) -> f64 {
         let alone = self.rates.iter().filter(|rate| **rate >= 0.9 * LINE);
         alone.count() as f64 / self.rates.len().max(1) as f64
@@ -146,18 +147,18 @@ impl Ranks {
 /// The figure's numbers.
 #[derive(Clone, Debug)]
 pub struct Figure14 {
-    /// Of what.
+    /// Network and duration.
     pub setting: Setting,
     /// In the order of the legend.
     pub ranks: Vec<Ranks>,
 }
 
 impl Figure14 {
-    /// Runs `ways` in `setting`, each on `threads` threads; the numbers are the same on any.
+    /// Runs `ways` in `setting`, each on `threads` threads; the result does not depend on their number.
     ///
     /// # Errors
     ///
-    /// When a run fails.
+    /// A run fails.
     pub fn run(setting: Setting, ways: &[Way], threads: usize) -> Result<Self, ReproduceError> {
         let mut ranks = Vec::new();
         let small = setting.k == Setting::SMALL.k;
@@ -176,7 +177,7 @@ impl Figure14 {
         self.ranks.iter().find(|ranks| ranks.name == name)
     }
 
-    /// The picture, the table and the numbers.
+    /// Returns the picture, the table and the numbers.
     pub fn reproduction(&self) -> Reproduction {
         Reproduction::figure(
             "ndp-fig14",
@@ -186,7 +187,7 @@ impl Figure14 {
         )
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn report(&self) -> String {
         let rows = self.ranks.iter().map(|ranks| {
             let gbit = |per_mille| short(ranks.at(per_mille) / 1e9, 2);
@@ -274,11 +275,11 @@ impl Figure14 {
     }
 }
 
-/// The paper's figure, and the table of the smaller tree.
+/// Makes the paper's figure and the table of the smaller tree.
 ///
 /// # Errors
 ///
-/// As [`Figure14::run`].
+/// Those of [`Figure14::run`].
 pub fn reproduce(threads: usize) -> Result<Reproduction, ReproduceError> {
     let mut made = Figure14::run(Setting::PAPER, &Way::ALL, threads)?.reproduction();
     let small = Figure14::run(Setting::SMALL, &Way::ALL, threads)?.report();

@@ -1,4 +1,4 @@
-//! One network and what happens in it.
+//! A random network and an incident.
 
 use weir_config::scenario::Transport;
 use weir_core::config::{RouteConfig, StormAction, WatchdogConfig};
@@ -20,38 +20,38 @@ use crate::search::wide::{magnitude, pick};
 
 use super::tree::{Tree, Way};
 
-/// Identifies the stream of randomness for these networks.
+/// Identifies the random numbers for these networks.
 const HARM: u64 = 50;
 const LOSSY: Priority = Priority::ALL[0];
-/// From the dataplane to the control plane and back, each.
+/// Latency from the dataplane to the control plane, and also back.
 const LATENCY: Duration = Duration::from_micros(20);
 
-/// Kinds of misfortune.
+/// Kinds of incidents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The host's link goes down.
     LinkDown,
-    /// It flaps.
+    /// The host's link flaps.
     Flaps,
     /// A link between switches goes down.
     FabricLinkDown,
-    /// The host is unplugged, and another port has its address.
+    /// The host is unplugged, and its address appears at another port.
     Moved,
     /// The port's device is removed.
     Removed,
-    /// The host sends nothing any more.
+    /// The host stops sending.
     Stopped,
-    /// The host pauses the switch for ever.
+    /// The host pauses the switch forever.
     Storm,
     /// The port's transmitter completes nothing.
     Stuck,
-    /// The host sends frames that are too long.
+    /// The host sends overlong frames.
     TooLong,
-    /// The host does not obey pauses.
+    /// The host ignores pauses.
     Deaf,
     /// Another host uses the host's address.
     WrongAddress,
-    /// Another host invents so many addresses that there is no room for them.
+    /// Another host uses so many source addresses that the table is full.
     FullTable,
 }
 
@@ -73,20 +73,20 @@ impl Kind {
     ];
 }
 
-/// One network and its misfortune. The same seed gives the same one.
+/// A network and its incident. The same seed gives the same case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The misfortune.
+    /// The incident.
     pub kind: Kind,
     /// The network with it.
     pub plan: NetworkPlan,
-    /// The network without the misfortune.
+    /// The network without the incident.
     pub calm: NetworkPlan,
-    /// For how long hosts offer traffic.
+    /// Duration of traffic.
     pub arrivals: Duration,
-    /// By flow: it has nothing to do with what happens.
+    /// By flow: true if it is unrelated to the incident.
     pub is_other: Vec<bool>,
-    /// For how much longer than in the calm network others may wait.
+    /// Maximum additional wait of others compared with the calm network.
     pub patience: Duration,
 }
 
@@ -125,7 +125,7 @@ impl Settings {
 }
 
 impl Case {
-    /// The network of `seed`.
+    /// Creates the network of `seed`.
     pub fn new(seed: u64) -> Self {
         let mut random = Random::for_purpose(seed, HARM);
         let tree = Tree::draw(&mut random);
@@ -179,7 +179,7 @@ impl Case {
         let span = self.arrivals.as_nanos();
         let at = Instant::from_nanos(random.between(span / 10, span / 2));
         let end = Instant::ZERO + self.arrivals;
-        // For a while, or for longer than there is traffic.
+        // For a while, or beyond the end of traffic.
         let until = match random.below(3) {
             0 => end + Duration::from_secs(1),
             _ => at + Duration::from_nanos(random.between(span / 100, span / 2)),
@@ -295,9 +295,8 @@ impl Case {
         self.is_other = self.plan.flows.iter().map(is_other).collect();
     }
 
-    /// Returns the time for which the event may hold others, until all frames behind it have left:
-    /// two samples of the watchdog, its control plane, and the buffers along the longest path at
-    /// the slowest rate.
+    /// Returns the time for which the incident may hold others, until all frames behind it have left: two samples of the
+    /// watchdog, its control plane, and the buffers along the longest path at the slowest rate.
     fn patience(&self, tree: &Tree, settings: &Settings) -> Duration {
         let detection = settings.watchdog.detection;
         let sample = detection.min(settings.watchdog.restoration).divided_by(8);
@@ -343,7 +342,7 @@ fn draw_flows(tree: &Tree, arrivals: Duration, random: &mut Random) -> Vec<FlowP
     flows
 }
 
-/// The rate is a weight at first.
+/// The rate is initially a weight.
 fn draw_flow(from: usize, to: usize, arrivals: Duration, random: &mut Random) -> FlowPlan {
     let priority = *pick(&[CLASSES[0], CLASSES[0], CLASSES[1], LOSSY], random);
     FlowPlan {

@@ -1,4 +1,4 @@
-//! Losses and waiting times of bystanders.
+//! Losses and waits of bystanders.
 
 use weir_core::{Duration, Instant};
 
@@ -12,17 +12,17 @@ const CHECKS: u64 = 8;
 /// Outcome of one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Lossless frames that others sent.
+    /// Lossless frames sent by others.
     pub sent: u64,
-    /// Those of them that did not arrive.
+    /// Those that did not arrive.
     pub lost: u64,
-    /// Of all flows of others, the longest wait beyond that in the calm network.
+    /// Longest additional wait of any other flow compared with the calm network.
     pub longest_wait: Duration,
-    /// The longest wait that is allowed.
+    /// Maximum permitted wait.
     pub patience: Duration,
     /// Frames still inside at the end.
     pub inside: u64,
-    /// Frames of all, those of the unlucky included, that did not arrive.
+    /// Frames that did not arrive, including those of the affected host.
     pub lost_in_all: u64,
 }
 
@@ -33,7 +33,7 @@ impl Answer {
     }
 }
 
-/// Runs a network with its misfortune, and without.
+/// Runs a network with its incident, and without.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub fn judge(case: &Case) -> Result<Answer, TrialError> {
         }
         answer.sent += flow.sent;
         answer.lost += flow.sent - flow.received;
-        // Flows of the silent host come last, so that those of others have the same places in both.
+        // Flows of the silent host come last, so that those of others have the same indexes in both.
         let wait = |network: &Network| network.flows()[index].longest_stall(end);
         let more = wait(&network)
             .as_nanos()

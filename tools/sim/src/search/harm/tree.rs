@@ -6,7 +6,7 @@ use crate::network::plan::{End, LinkPlan, PriorityMap};
 use crate::random::Random;
 use crate::search::wide::pick;
 
-/// Minimum number of hosts, beside the one that is silent at first.
+/// Minimum number of hosts, without the one that is silent at first.
 const HOSTS_LEAST: usize = 3;
 
 pub(super) struct Tree {
@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// One direction of a link: from a switch to its parent, to a child, or to a host; or from a host.
+/// One direction of a link: from a switch to its parent, to a child or to a host, or from a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Way {
     Up(usize),
@@ -74,7 +74,7 @@ impl Tree {
         self.parents.len() + 1
     }
 
-    /// Switches from `switch` to the first one, both included.
+    /// Returns the switches from `switch` to the root, both included.
     pub(super) fn to_root(&self, switch: usize) -> Vec<usize> {
         let above = |at: &usize| at.checked_sub(1).map(|place| self.parents[place]);
         std::iter::successors(Some(switch), above).collect()
@@ -108,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// Returns children of a switch in the order of its ports, behind the port to its parent.
+    /// Returns the children of a switch in the order of its ports, after the port to its parent.
     pub(super) fn children(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
         let parents = self.parents.iter().enumerate();
         parents.filter_map(move |(place, parent)| (*parent == switch).then_some(place + 1))

@@ -1,4 +1,4 @@
-//! One wide network, in the terms of a scenario file.
+//! A wide network in terms of a scenario file.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use weir_core::config::Reserve;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding};
 
-/// From destination address to FCS.
+/// Length from destination address to FCS.
 pub(super) const FRAME_MAX: Bytes = Bytes::new(1522);
 pub(super) const CELL: Bytes = Bytes::new(256);
 /// γmax: the longest frame in whole cells.
 pub(super) const GAMMA_MAX: u64 = 1536;
 
-/// A network that can be written as a scenario file. Switches, hosts and links are named by their index; what is shrunk
-/// away leaves no gap.
+/// A network that can be written as a scenario file. Switches, hosts and links are identified by index; shrinking leaves no
+/// gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Of what a run draws: flow hashes.
+    /// Seed of flow hashes.
     pub seed: u64,
     /// The kind of graph.
     pub shape: &'static str,
@@ -62,9 +62,9 @@ pub(super) struct Link {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Class {
     pub(super) priority: u8,
-    /// b_1 … b_D, in frames beyond what each needs.
+    /// b_1 … b_D beyond the minimum, in frames.
     pub(super) spare: Vec<u64>,
-    /// At edge ports, in frames.
+    /// X_off at edge ports, in frames.
     pub(super) edge_xoff: u64,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Flow {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) class: usize,
-    /// Without FCS.
+    /// Length without FCS.
     pub(super) frame: u64,
     pub(super) rate: Option<BitRate>,
     pub(super) start: Duration,
@@ -110,8 +110,8 @@ pub(super) enum Fault {
 }
 
 impl Line {
-    /// Returns T: a Feedback waits for the frame that is on our line and for control frames before
-    /// it, crosses, and meets a neighbour whose last frame has just begun.
+    /// Returns T: a Feedback waits for the frame on our line and for earlier control frames, crosses, and finds that the
+    /// neighbour's last frame has just begun.
     pub(super) fn round_trip(&self) -> Duration {
         const CONTROL_BEFORE: u64 = 3;
         let frame = self.rate.time_for(FRAME_MAX + LINE_OVERHEAD);
@@ -126,19 +126,19 @@ impl Line {
     }
 }
 
-/// Returns room for frames that arrive within `round_trip`.
+/// Returns the room for frames that arrive within `round_trip`.
 pub(super) fn reserve(rate: BitRate, round_trip: Duration) -> u64 {
     let reserve = Reserve::new(rate, round_trip, CELL, FRAME_MAX).total();
     reserve.round_up_to(CELL).get()
 }
 
 impl Flow {
-    /// Has frames from its start to the end.
+    /// True if it has frames from its start to the end.
     pub(super) const fn is_steady(&self) -> bool {
         self.size.is_none() && self.on_off.is_none()
     }
 
-    /// Returns how long it may be silent by itself.
+    /// Returns the longest silence due to its own pattern.
     pub(super) fn own_gap(&self) -> Duration {
         let frame = Bytes::new(self.frame);
         self.rate
@@ -147,15 +147,14 @@ impl Flow {
 }
 
 impl Case {
-    /// Returns the part of every budget beside one frame: room for frames that arrive within the
-    /// longest T.
+    /// Returns the part of every budget besides one frame: room for frames that arrive within the longest T.
     pub(super) fn reserve(&self) -> u64 {
         let links = self.links.iter();
         let reserves = links.map(|link| reserve(link.line.rate, link.round_trip));
         reserves.max().unwrap_or(0)
     }
 
-    /// Like [`reserve`](Self::reserve), for the actual T of lines, those of hosts included.
+    /// Like [`reserve`](Self::reserve), for the actual T of lines, including those of hosts.
     pub(super) fn true_reserve(&self) -> u64 {
         let lines = self.links.iter().map(|link| link.line);
         let reserves = lines
@@ -184,30 +183,30 @@ impl Case {
         links.max().unwrap_or(Duration::ZERO)
     }
 
-    /// Some T is shorter than the line needs.
+    /// True if some T is shorter than its line needs.
     pub fn has_short_round_trip(&self) -> bool {
         let mut links = self.links.iter();
         links.any(|link| link.round_trip < link.line.round_trip())
     }
 
-    /// Some T is twice as long as the line needs, or longer.
+    /// True if some T is at least twice as long as its line needs.
     pub fn has_long_round_trip(&self) -> bool {
         let mut links = self.links.iter();
         links.any(|link| link.round_trip > link.line.round_trip().saturating_mul(2))
     }
 
-    /// Some switch knows no Levels.
+    /// True if some switch lacks Levels.
     pub fn is_mixed(&self) -> bool {
         self.switches.iter().any(|switch| !switch.levels)
     }
 
-    /// Some route changes while traffic is offered.
+    /// True if some route changes during traffic.
     pub fn changes_routes(&self) -> bool {
         let mut faults = self.faults.iter();
         faults.any(|fault| matches!(fault, Fault::Route { .. }))
     }
 
-    /// Routes to a host change at several moments: frames may go in circles in between.
+    /// True if routes to a host change at several moments, between which frames may loop.
     pub fn has_moments_of_loops(&self) -> bool {
         let mut when: BTreeMap<usize, Duration> = BTreeMap::new();
         self.faults.iter().any(|fault| match fault {
@@ -216,7 +215,7 @@ impl Case {
         })
     }
 
-    /// Some link is down for a while.
+    /// True if some link is down for a while.
     pub fn loses_links(&self) -> bool {
         let mut faults = self.faults.iter();
         faults.any(|fault| matches!(fault, Fault::LinkDown { .. }))

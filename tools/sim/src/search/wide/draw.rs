@@ -1,4 +1,4 @@
-//! A wide network from its seed.
+//! Draws a wide network from its seed.
 
 use weir_config::scenario::generate::{generate, TopologyConfig, TopologyKind};
 use weir_core::level::LEVEL_MAX;
@@ -9,12 +9,12 @@ use super::traffic;
 use crate::random::Random;
 use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
 
-/// Identifies the stream of randomness for wide networks.
+/// Identifies the random numbers for wide networks.
 const WIDE: u64 = 6;
 const HOSTS_MAX: usize = 40;
-/// Maximum packet memory of all switches together, so that ten thousand networks take minutes.
+/// Maximum packet memory of all switches, so that ten thousand networks take minutes.
 const MEMORY_MAX: u64 = 48_000_000;
-/// Maximum number of bytes on a line, one way.
+/// Maximum number of bytes on a line in one direction.
 const ON_LINE_MAX: u64 = 60_000;
 const ROUTE_MAX: usize = 16;
 /// Maximum excess of D.
@@ -40,7 +40,7 @@ pub(super) fn draw(seed: u64) -> Case {
         .collect();
     let class_count = 1 + random.below(3) as usize;
     let flows = traffic::pairs(&hosts, &targets, &routes, class_count, &mut random);
-    // Frames that wait when a route changes go some way of the old route and then one of the new.
+    // Frames that wait during a route change follow first the old route, then the new.
     let changes = traffic::route_changes(&graph, &hosts, &targets, &mut random);
     let classes = classes(&flows, &routes, &hosts, &changes, class_count, &mut random);
     let depths: u64 = classes.iter().map(|class| class.spare.len() as u64).sum();
@@ -135,7 +135,7 @@ fn graph(random: &mut Random) -> (&'static str, Graph, Vec<usize>) {
         failed: 0,
         ..config
     };
-    // If the network has no place for so many mistakes, it gets none.
+    // If the network is too small for so many mistakes, it gets none.
     let plan = generate(&config, wiring).or_else(|_| generate(&right, wiring));
     let plan = plan.unwrap_or_default();
     let working = plan.links.iter().filter(|link| !link.failed);
@@ -163,7 +163,7 @@ fn style(shape: &str, random: &mut Random) -> Style {
     }
 }
 
-/// Routes of all hosts that have some, by switches.
+/// Converts the existing routes of hosts to switches.
 pub(super) fn written(graph: &Graph, routes: &[Option<RoutesTo>]) -> Routes {
     let mut written = Routes::new();
     for (host, routes) in routes.iter().enumerate() {
@@ -234,7 +234,7 @@ fn switches(count: usize, random: &mut Random) -> Vec<Switch> {
             levels: !is_mixed || random.below(4) > 0,
         })
         .collect();
-    // One at least knows Levels.
+    // At least one has Levels.
     if let Some(first) = switches.first_mut() {
         first.levels = true;
     }
@@ -263,7 +263,7 @@ impl Rates {
     }
 }
 
-/// `room`: maximum reserve of a link.
+/// `room` is the maximum reserve of a link.
 fn links(graph: &Graph, room: u64, random: &mut Random) -> (Line, Vec<Link>) {
     let place = random.below(Rates::MBIT.len() as u64) as usize;
     let rates = match random.below(4) {
@@ -271,7 +271,7 @@ fn links(graph: &Graph, room: u64, random: &mut Random) -> (Line, Vec<Link>) {
         2 => Rates::Near(place),
         _ => Rates::Any,
     };
-    // A reserve is twice what is on the line and the frames of a round trip, and up to 1.85 times that in cells.
+    // A reserve is twice what is on the line plus the frames of a round trip, and up to 1.85 times that in cells.
     let fits = (room / 2).saturating_sub(4_000) / 2;
     let most = match random.below(3) {
         0 => 2_000,
@@ -323,7 +323,7 @@ fn links(graph: &Graph, room: u64, random: &mut Random) -> (Line, Vec<Link>) {
     (host_line, links)
 }
 
-/// Codings of Feedback, the usual one twice.
+/// Codings of Feedback; the usual one has double weight.
 const CODINGS: [FeedbackCoding; 4] = [
     FeedbackCoding::Pfc,
     FeedbackCoding::Pfc,
@@ -331,7 +331,7 @@ const CODINGS: [FeedbackCoding; 4] = [
     FeedbackCoding::Grants,
 ];
 
-/// Draws T longer than the line needs, as far as there is memory for it.
+/// Draws T longer than the line needs, as far as memory permits.
 fn too_long(line: Line, room: u64, random: &mut Random) -> Duration {
     let right = line.round_trip();
     let least = reserve(line.rate, right).max(1);
@@ -339,7 +339,7 @@ fn too_long(line: Line, room: u64, random: &mut Random) -> Duration {
     right.saturating_mul(magnitude(1, most, random))
 }
 
-/// Draws a number from `low` to `high` by its magnitude first.
+/// Draws a number from `low` to `high`, first its order of magnitude.
 pub(in crate::search) fn magnitude(low: u64, high: u64, random: &mut Random) -> u64 {
     let octaves = u64::from((high / low.max(1)).max(1).ilog2());
     let octave = random.between(0, octaves);

@@ -1,8 +1,8 @@
 //! Promises of a wide network, and their verification.
 //!
-//! | promise | but for |
+//! | promise | except |
 //! |---|---|
-//! | no frame is lost | frames on a link that goes down; frames that were under way when a route turned back to where they came from, or that came to a switch before its route; under Levels, where some T is shorter than its line needs, frames for which a buffer has no room |
+//! | no frame is lost | frames on a link that goes down; frames that were in flight when a route turned back to where they came from, or that came to a switch before its route; under Levels, where some T is shorter than its line needs, frames for which a buffer has no room |
 //! | no frame arrives after one of its flow that was sent later | networks in which a route changes |
 //! | when traffic has ended, every frame leaves | |
 //! | under Levels no steady flow waits longer for a frame than [`TIMES_PFC`] times the longest wait in the same network under PFC with the Deadlock Breaker, one refresh and two T more | networks in which that is more than [`BOUND_PERCENT`] of the run ([`Told::Nothing`]) |
@@ -23,50 +23,49 @@ use crate::trial::{self, Drain, Trial};
 
 /// Maximum ratio of a flow's wait under Levels to the longest wait under PFC.
 pub const TIMES_PFC: u64 = 5;
-/// The bound on waiting must be below this part of the run, in hundredths.
+/// Maximum ratio of the bound on waits to the run's duration, in percent.
 pub const BOUND_PERCENT: u64 = 70;
-/// Under PFC a run is meaningful for waits when buffers on the path could be filled and emptied
-/// this many times.
+/// Under PFC, waits are only judged in runs in which buffers on the path could be filled and emptied this many times.
 pub const FILLINGS: u64 = 5;
-/// Maximum number of times that a run is made longer.
+/// Maximum number of times that a run is lengthened.
 const ROUNDS_MAX: u32 = 6;
-/// A run is not made longer if it would have more crossings of a line than this.
+/// A run is not lengthened beyond this number of line crossings.
 const CROSSINGS_MAX: u64 = 200_000;
-/// Limit for a run in which a flow seems to be left waiting.
+/// Limit for a run in which a flow seems to starve.
 const CROSSINGS_TO_BE_SURE: u64 = 1_000_000;
 
-/// Option to make runs longer when a judgement needs it.
+/// Permission to lengthen runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// The case's duration, unconditionally.
+    /// Keep the case's duration.
     AsItIs,
-    /// Longer where it has to be.
+    /// Lengthen if needed.
     Longer,
 }
 
-/// By what flows were judged that wait.
+/// Criterion for waiting flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Told {
-    /// By the bound that PFC gives.
+    /// The bound derived from PFC.
     Bound,
-    /// By a third of the run.
+    /// A third of the run.
     Thirds,
-    /// By nothing: the run is too short to tell.
+    /// None: the run is too short.
     Nothing,
 }
 
-/// A promise that was broken.
+/// A broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Broken {
-    /// The network could not be run, or its books do not balance: an error of this program.
+    /// The network could not be run, or frames are unaccounted for: an error of this program.
     Refused,
     /// Frames were lost.
     Lost,
     /// Frames were reordered.
     Reordered,
-    /// Frames stayed for good.
+    /// Frames remained inside for good.
     Stuck,
-    /// A flow waited for too long.
+    /// A flow waited too long.
     Starved,
 }
 
@@ -75,25 +74,25 @@ pub enum Broken {
 pub struct Answer {
     /// Broken promises.
     pub broken: Vec<Broken>,
-    /// The description in words.
+    /// Description in words.
     pub words: String,
-    /// By what waits were judged.
+    /// Criterion for waits.
     pub told: Told,
-    /// For how long traffic was offered when it was judged.
+    /// Duration of traffic in the decisive run.
     pub duration: Duration,
-    /// The longest wait of a steady flow as a part of what it may be.
+    /// Longest wait of a steady flow relative to its limit.
     pub wait: f64,
-    /// Jain's index of what flows got; under Levels that under PFC beside it.
+    /// Jain's index of the flows' shares, and that under PFC.
     pub jain: [f64; 2],
-    /// Frames that hosts sent.
+    /// Frames sent by hosts.
     pub sent: u64,
-    /// Frames that were lost, for any reason.
+    /// Frames lost for any reason.
     pub lost: u64,
-    /// Crossings of a line in all runs that it took.
+    /// Line crossings in all runs.
     pub frame_hops: u64,
 }
 
-/// Runs `case` with `protocol` and checks the promises. Under Levels it is also run under PFC.
+/// Runs `case` with `protocol` and checks the promises. For Levels, also runs it under PFC.
 pub fn judge(case: &Case, protocol: Protocol, patience: Patience) -> Answer {
     let mut judging = Judging {
         case: case.clone(),
@@ -134,7 +133,7 @@ impl Judging {
             }
             let trial = self.run(Protocol::Level)?;
             let answer = self.judge(&trial, &pfc, told, bound);
-            // Once more, and longer: a flow that waits for good also waits then.
+            // Runs once more, and longer: a flow that starves also waits then.
             let seems_starved = answer.broken == [Broken::Starved];
             if seems_starved && rounds < ROUNDS_MAX {
                 rounds = ROUNDS_MAX;
@@ -169,7 +168,7 @@ impl Judging {
         }
     }
 
-    /// Returns the duration after which a run under PFC shows which flows wait for good.
+    /// Returns the duration after which a run under PFC shows which flows starve.
     fn time_to_tell(&self) -> Duration {
         let classes = self.case.classes.iter();
         let most = classes.map(|class| class.edge_xoff).max().unwrap_or(0);
@@ -180,8 +179,8 @@ impl Judging {
         (filling + round).saturating_mul(FILLINGS)
     }
 
-    /// Makes the run twice to eight times as long, as near to `needed` as that permits; returns
-    /// false when that would be too much work.
+    /// Lengthens the run by a factor of two to eight, as close to `needed` as that permits; returns false if it would take
+    /// too much work.
     fn lengthen(&mut self, needed: Duration, before: &Trial, most: u64) -> bool {
         let duration = self.case.duration;
         let (twice, more) = (duration.saturating_mul(2), duration.saturating_mul(8));
@@ -194,8 +193,7 @@ impl Judging {
         fits
     }
 
-    /// Returns the longest permitted wait of a steady flow under Levels when the longest wait under
-    /// PFC is `wait`.
+    /// Returns the longest permitted wait of a steady flow under Levels if the longest wait under PFC is `wait`.
     fn promised(&self, wait: Duration) -> Duration {
         let trips = self.case.longest_round_trip().saturating_mul(2);
         wait.saturating_mul(TIMES_PFC) + self.case.refresh + trips
@@ -214,7 +212,7 @@ impl Judging {
         self.case.duration.divided_by(3)
     }
 
-    /// Of all steady flows, less the time that they are silent by themselves.
+    /// Longest wait of steady flows, minus the time that they are silent by themselves.
     fn longest_wait(&self, trial: &Trial) -> Duration {
         let flows = self.case.flows.iter().zip(&trial.flows);
         let steady = flows.filter(|(flow, _)| flow.is_steady());
@@ -237,8 +235,8 @@ impl Judging {
         Ok(trial)
     }
 
-    /// No flow that will go on waits longer than this: pauses have run out and been renewed, echo
-    /// messages have corrected the counts of grants, and the Deadlock Breaker has had its time.
+    /// Longer than any temporary wait: pauses have expired and been renewed, echo messages have corrected counts of grants,
+    /// and the Deadlock Breaker has had enough time.
     fn drain(&self) -> Drain {
         let pause = Quanta::MAX.at(self.case.slowest().rate);
         let breaker = &self.case.breaker;

@@ -1,5 +1,4 @@
-//! Wide random networks, judged while traffic runs as well: nothing is lost, reordered or stuck, and no flow that has
-//! frames is left waiting.
+//! Wide random networks, also judged during traffic: nothing is lost, reordered or stuck, and no flow with frames starves.
 
 mod case;
 mod draw;
@@ -14,20 +13,20 @@ pub(in crate::search) use draw::{magnitude, pick};
 pub use judge::{judge, Answer, Broken, Patience, Told};
 pub use shrink::shrink;
 
-/// Treatment of congestion by the classes of a network.
+/// Protocols of a network's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Protocol P.
     Level,
     /// PFC with the Deadlock Breaker.
     PfcBreaker,
-    /// PFC alone, which locks: a search that finds nothing there proves nothing.
+    /// PFC alone, which locks: if a search finds nothing there, it proves nothing.
     Pfc,
-    /// PFC with the Deadlock Breaker, with as much memory towards switches as under Levels: what Levels are held to.
+    /// PFC with the Deadlock Breaker and the same memory towards switches as under Levels: the reference for Levels.
     PfcLikeLevel,
 }
 
-/// The wide network of `seed`. The same seed gives the same one.
+/// Creates the wide network of `seed`. The same seed gives the same case.
 pub fn network(seed: u64) -> Case {
     draw::draw(seed)
 }

@@ -1,4 +1,4 @@
-//! A case as a scenario file: what is run is what is written.
+//! Writes a case as a scenario file: the file is what runs.
 
 use std::fmt::{Display, Write};
 
@@ -36,7 +36,7 @@ impl File {
 }
 
 impl Case {
-    /// The scenario file, with classes of `protocol`. `told` describes its fault.
+    /// Returns the scenario file, with classes of `protocol`. `told` describes its fault.
     pub fn to_toml(&self, protocol: Protocol, told: &str) -> String {
         let mut file = File(String::new());
         file.text("name", format_args!("wide-{}", self.seed));
@@ -95,7 +95,7 @@ impl Case {
         file.key("priority", class.priority);
         let (mode, xoff, xon, headroom) = match protocol {
             Protocol::Level => {
-                // Regular switches also pause each other by these thresholds.
+                // Regular switches also pause each other at these thresholds.
                 let under_way = if self.is_mixed() {
                     self.true_reserve()
                 } else {

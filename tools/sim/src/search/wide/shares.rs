@@ -1,4 +1,4 @@
-//! Shares of lines between flows.
+//! Fair shares of lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,7 @@ use weir_core::Duration;
 
 use super::case::{Case, Flow};
 
-/// A flow's path, by the first member at each switch: the host's line, links between switches, the
-/// other host's line.
+/// A flow's path by the first member at each switch: the host's line, links between switches, the other host's line.
 pub(super) struct Share {
     pub(super) hops: Vec<Hop>,
 }
@@ -67,10 +66,9 @@ impl Case {
         way
     }
 
-    /// Returns how long the slowest flow takes to move the contents of full buffers of `buffer`
-    /// bytes on its path when every line is shared equally between the lines that feed it (a
-    /// parking lot: what each of them gets is a part of a part), and the first by its flows.
-    /// O(flows × hops × log lines).
+    /// Returns the time for the slowest flow to move the content of full buffers of `buffer` bytes on its path, if every
+    /// line is shared equally between the lines that feed it (a parking lot: each gets a share of a share), and the first
+    /// between its flows. O(flows × hops × log lines).
     pub(super) fn filling_time(&self, buffer: u64) -> Duration {
         let ways: Vec<Vec<Place>> = self.flows.iter().map(|flow| self.way(flow)).collect();
         let mut feeders: BTreeMap<Place, BTreeSet<Option<Place>>> = BTreeMap::new();

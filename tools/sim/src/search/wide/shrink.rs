@@ -1,4 +1,4 @@
-//! From a network that breaks a promise to a small one that does.
+//! Shrinks a network that breaks a promise to a small one that also breaks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use super::Protocol;
 
 const TRIES_MAX: usize = 400;
 
-/// A smaller network that breaks the first promise that `case` breaks with `protocol`, with what it did. `case` is as
-/// long as it was when it was judged.
+/// Returns a smaller network that breaks the first promise that `case` breaks with `protocol`, and its result. `case` has
+/// the duration with which it was judged.
 pub fn shrink(case: &Case, protocol: Protocol, answer: &Answer) -> (Case, Answer) {
     let mut case = case.clone();
     case.duration = answer.duration;
@@ -43,7 +43,7 @@ struct Shrinking {
 }
 
 impl Shrinking {
-    /// Takes `case` when it breaks the same promise.
+    /// Accepts `case` if it breaks the same promise.
     fn try_case(&mut self, case: Case) -> bool {
         if self.tries >= TRIES_MAX || case == self.best {
             return false;
@@ -60,8 +60,7 @@ impl Shrinking {
     }
 
     fn without_faults(&mut self) {
-        // Changes of the routes to one host are removed together: a part of them could close a
-        // circle for good.
+        // Route changes for one host are removed together: a part of them could cause a permanent loop.
         let faults = |case: &mut Case| grouped(std::mem::take(&mut case.faults));
         self.without(faults, |case, faults| case.faults = faults.concat());
     }
@@ -102,7 +101,7 @@ impl Shrinking {
             let mut case = self.best.clone();
             case.duration = case.duration.divided_by(2);
             let duration = case.duration;
-            // Route changes stay together, or go.
+            // Route changes stay together, or all go.
             let groups = grouped(std::mem::take(&mut case.faults)).into_iter();
             let in_time = |group: &Vec<Fault>| group.iter().all(|fault| fault.begin() < duration);
             case.faults = groups.filter(in_time).collect::<Vec<_>>().concat();
@@ -115,8 +114,7 @@ impl Shrinking {
         }
     }
 
-    /// Prolongs the run: a lock at the very end is hard to see, so most of the run should be
-    /// stalled.
+    /// Lengthens the run: a lock at the very end is hard to see, so most of the run should be stalled.
     fn clearer(&mut self) {
         if self.answer.broken.first() == Some(&Broken::Stuck) {
             let mut case = self.best.clone();
@@ -303,7 +301,7 @@ fn places(kept: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
         .collect()
 }
 
-/// Returns routes that some flow may take, before or after they change.
+/// Returns routes that some flow may take, before or after a change.
 fn used_routes(case: &Case) -> Routes {
     let mut used = Routes::new();
     let mut open: Vec<(usize, usize)> = case

@@ -9,7 +9,7 @@ use super::draw::{magnitude, pick, written};
 use crate::random::Random;
 use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
 
-/// Planned crossings of a line, which determine the length of a run.
+/// Intended number of line crossings, which determines the duration of a run.
 const CROSSINGS: f64 = 7_000.0;
 
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) struct RouteChange {
     pub(super) routes: RoutesTo,
 }
 
-/// Destinations of all flows: all hosts, or a few.
+/// Draws the destinations of all flows: all hosts, or a few.
 pub(super) fn targets(hosts: usize, random: &mut Random) -> BTreeSet<usize> {
     if random.below(3) > 0 {
         return (0..hosts).collect();
@@ -141,8 +141,7 @@ fn pattern(flow: &mut Flow, nanos: u64, line: BitRate, random: &mut Random) {
     }
 }
 
-/// Returns crossings of lines per second by each flow when it has an equal share of each line on
-/// its path.
+/// Returns each flow's line crossings per second if it has an equal share of each line on its path.
 fn crossings_per_second(case: &Case) -> Vec<f64> {
     let shares = case.shares();
     let flows = case.flows.iter().zip(&shares);
@@ -154,10 +153,10 @@ fn crossings_per_second(case: &Case) -> Vec<f64> {
     rates.collect()
 }
 
-/// Returns a time in which about [`CROSSINGS`] happen, and frames come through, however slow and
-/// long some lines are. Flows with too many crossings meanwhile get a rate of their own.
+/// Returns a duration with about [`CROSSINGS`] that is long enough for frames to arrive however slow and long some lines
+/// are. Flows with too many crossings get a rate limit.
 fn time_for(case: &mut Case, random: &mut Random) -> Duration {
-    /// Maximum crossings of all flows together, times [`CROSSINGS`].
+    /// Maximum crossings of all flows, as a multiple of [`CROSSINGS`].
     const MORE_MAX: f64 = 2.0;
     let per_flow = crossings_per_second(case);
     let nanos = CROSSINGS / per_flow.iter().sum::<f64>().max(1.0) * 1e9;

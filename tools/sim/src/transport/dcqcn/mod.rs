@@ -8,7 +8,7 @@ mod nic;
 use weir_config::scenario::{DcqcnConfig, Reaction};
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
-/// The sender's side: two rate limits that fall with notifications and recover by time and by bytes.
+/// The sender's side: two rate limits that decrease with notifications and recover with time and bytes.
 ///
 /// A flow begins at line rate. Timers and counters run from its first notification on: before it there is nothing to
 /// recover.
@@ -25,7 +25,7 @@ pub struct ReactionPoint {
     timer_count: u32,
     /// i_B.
     byte_count: u32,
-    /// Since i_B last grew.
+    /// Bytes since i_B last grew.
     bytes: u64,
     timers: Option<Timers>,
     /// Replaces `timers` with [`Reaction::Nic`].
@@ -40,7 +40,7 @@ struct Timers {
 }
 
 impl ReactionPoint {
-    /// A flow that has not sent anything, on a line of rate `line`.
+    /// Creates a flow that has not sent anything, on a line of rate `line`.
     pub fn new(config: DcqcnConfig, line: BitRate) -> Self {
         let line_bps = line.get() as f64;
         Self {
@@ -58,7 +58,7 @@ impl ReactionPoint {
         }
     }
 
-    /// R_C: what the flow may send, over frame bytes.
+    /// R_C: rate limit of the flow in bytes of frames.
     pub fn rate(&self) -> BitRate {
         BitRate::new(self.current_bps as u64).unwrap_or(BitRate::from_mbit(1))
     }
@@ -78,12 +78,12 @@ impl ReactionPoint {
         self.alpha
     }
 
-    /// Returns how often the rate was cut.
+    /// Number of cuts of the rate.
     pub const fn cuts(&self) -> u64 {
         self.cuts
     }
 
-    /// A notification has come.
+    /// Handles a notification.
     pub fn notify(&mut self, now: Instant) {
         if self.config.reaction == Reaction::Nic {
             self.notify_nic(now);
@@ -109,7 +109,7 @@ impl ReactionPoint {
         self.cuts += 1;
     }
 
-    /// A frame of `length` has been sent.
+    /// Accounts for a sent frame of `length`.
     pub fn sent(&mut self, length: Bytes) {
         if self.timers.is_none() {
             return;
@@ -131,7 +131,7 @@ impl ReactionPoint {
         }
     }
 
-    /// Does what is due.
+    /// Handles timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.config.reaction == Reaction::Nic {
             self.handle_timeout_nic(now);
@@ -178,7 +178,7 @@ impl ReactionPoint {
     }
 }
 
-/// The receiver's side: a marked frame is answered with a notification, but for T_gap after the one before.
+/// The receiver's side: answers a marked frame with a notification, at most once per T_gap.
 #[derive(Clone, Copy, Debug)]
 pub struct NotificationPoint {
     gap: Duration,
@@ -186,7 +186,7 @@ pub struct NotificationPoint {
 }
 
 impl NotificationPoint {
-    /// With T_gap.
+    /// Creates one with T_gap.
     pub const fn new(gap: Duration) -> Self {
         Self {
             gap,
@@ -194,7 +194,7 @@ impl NotificationPoint {
         }
     }
 
-    /// A marked frame has come: whether it is to be answered.
+    /// Handles a marked frame; returns true if it is to be answered.
     pub fn marked(&mut self, now: Instant) -> bool {
         if now < self.silent_until {
             return false;
@@ -306,7 +306,7 @@ mod tests {
         // i_B = 4: fast recovery. 25 − 12.5/2⁴.
         point.sent(Bytes::new(4500));
         assert_rates(&point, 24.218_75, 25.0);
-        // i_B = 7: three additive increases, half of the way each time.
+        // i_B = 7: three additive increases, half of the distance each time.
         point.sent(Bytes::new(2500));
         let mut current = 24.218_75;
         for target in [25.005, 25.01, 25.015] {
@@ -321,7 +321,7 @@ mod tests {
             current = (current + target) / 2.0;
             assert_rates(&point, current, target);
         }
-        // A notification restarts it all.
+        // A notification restarts everything.
         point.notify(at(600));
         assert!(near(point.target_bps() / GBIT, current));
         let before = point.current_bps();
@@ -346,7 +346,7 @@ mod tests {
         assert_rates(&point, 25.0, 100.0);
         point.handle_timeout(at(105));
         assert_rates(&point, 62.5, 100.0);
-        // After an increase by timer the next one sets the target.
+        // After an increase by timer the next notification sets the target.
         point.notify(at(110));
         assert_eq!(point.target_bps(), 62.5 * GBIT);
     }

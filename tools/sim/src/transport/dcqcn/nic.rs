@@ -1,5 +1,5 @@
-//! DCQCN by timers alone, as NVIDIA describes the parameters of its NICs and as HPCC's simulator does it: notifications are
-//! only remembered, and each timer looks whether one has come since it last ran out.
+//! DCQCN with timers only, as in NVIDIA's description of its NICs' parameters and in HPCC's simulator: notifications are
+//! only recorded, and each timer checks if one has arrived since it last expired.
 
 use weir_core::Instant;
 
@@ -10,11 +10,11 @@ use super::ReactionPoint;
 pub(super) struct Timers {
     alpha: Instant,
     cut: Instant,
-    /// From the last cut on.
+    /// Since the last cut.
     increase: Option<Instant>,
-    /// A notification has come since α last moved.
+    /// True if a notification has arrived since α last changed.
     alpha_notified: bool,
-    /// A notification has come since the last check of the rate.
+    /// True if a notification has arrived since the last check of the rate.
     cut_notified: bool,
 }
 
@@ -38,7 +38,7 @@ impl ReactionPoint {
                     alpha: now + self.config.alpha_timer,
                     cut: now + self.config.cut_interval,
                     increase: None,
-                    // The first one has made α what it is.
+                    // The first one has set α.
                     alpha_notified: false,
                     cut_notified: true,
                 });
@@ -46,7 +46,7 @@ impl ReactionPoint {
         }
     }
 
-    /// α moves first, so that a cut at the same time uses the new one.
+    /// α changes first, so that a cut at the same time uses the new value.
     pub(super) fn handle_timeout_nic(&mut self, now: Instant) {
         let Some(mut timers) = self.nic else {
             return;
@@ -113,8 +113,7 @@ mod tests {
         }
     }
 
-    /// Runs until nothing is due up to `end`; notified at each of `notified`, after timers of the
-    /// same time.
+    /// Handles all timers up to `end`; notifications at each of `notified` come after timers of the same time.
     fn run(point: &mut ReactionPoint, notified: &[u64], end: u64) {
         let mut notified = notified.iter().peekable();
         loop {
@@ -145,7 +144,7 @@ mod tests {
         assert_eq!(point.next_timeout(), None);
         run(&mut point, &[0, 2, 2, 3, 3], 3);
         assert_eq!((point.cuts(), point.rate()), (0, LINE), "not before 4 µs");
-        // α: down at 1 and 2, up at 3 and 4, as notifications came in the microsecond before.
+        // α: down at 1 and 2, up at 3 and 4, after notifications in the preceding microsecond.
         let g = config().g.as_f64();
         let mut alpha = (1.0 - g) * (1.0 - g);
         for _ in 0..2 {
@@ -162,7 +161,7 @@ mod tests {
     #[test]
     fn recovery_is_by_timer_alone_and_hyper_increase_of_one_step() {
         let mut point = ReactionPoint::new(config(), LINE);
-        // Three cuts in a row; the target stays the line's rate, as no increase has come between.
+        // Three consecutive cuts; the target remains the line rate, since there was no increase in between.
         run(&mut point, &[0, 5, 9], 12);
         assert_eq!((point.cuts(), point.target_bps()), (3, 1e11));
         let cut = point.current_bps();
@@ -173,7 +172,7 @@ mod tests {
         run(&mut point, &[], 312);
         let recovered = (cut + 1e11) / 2.0;
         assert_near(point.current_bps(), recovered);
-        // An increase has come: this cut sets the target. Cuts are at 4 n µs.
+        // There was an increase: this cut sets the target. Cuts are at 4 n µs.
         run(&mut point, &[314], 316);
         assert_near(point.target_bps(), recovered);
         let (mut current, mut target) = (point.current_bps(), recovered);

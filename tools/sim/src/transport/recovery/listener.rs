@@ -4,7 +4,7 @@ use weir_config::scenario::Recovery;
 
 use crate::transport::reassembly::Reassembly;
 
-/// Received frames, and the answers to them.
+/// Received frames and their answers.
 #[derive(Clone, Debug)]
 pub struct Listener {
     order: Order,
@@ -12,7 +12,7 @@ pub struct Listener {
 
 #[derive(Clone, Debug)]
 enum Order {
-    /// Frames are accepted in order alone.
+    /// Frames are accepted only in order.
     Strict {
         expected: u32,
         /// The sender was notified of a gap: once for each missing frame.
@@ -21,7 +21,7 @@ enum Order {
     Any(Reassembly),
 }
 
-/// Contents of an acknowledgement.
+/// Content of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Everything before this frame has arrived.
@@ -30,17 +30,17 @@ pub struct Reply {
     pub is_nack: bool,
 }
 
-/// Fate of a frame.
+/// Result of a frame's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// False for one that was there, or that is not taken.
+    /// False for one that was there, or that is not accepted.
     pub is_new: bool,
     /// Answer to the sender, if any.
     pub reply: Option<Reply>,
 }
 
 impl Listener {
-    /// Of a flow whose frames are sent again in this way.
+    /// Creates the receiver for this kind of recovery.
     pub fn new(recovery: Recovery) -> Self {
         let order = match recovery {
             Recovery::Selective => Order::Any(Reassembly::default()),

@@ -1,4 +1,4 @@
-//! The sender's books: what is acknowledged, what is under way, and what has to be sent again.
+//! The sender's state: frames acknowledged, in flight, and to be repeated.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::Reply;
 use crate::transport::retransmission_timer::RetransmissionTimer;
 use crate::transport::WINDOW_FRAMES_MAX;
 
-/// The sender's side of one flow. Frames have numbers from zero on; a frame keeps its number when it is sent again.
+/// The sender's side of one flow. Frames are numbered from zero; a repetition has the same number.
 #[derive(Clone, Debug)]
 pub struct Resender {
     is_selective: bool,
@@ -17,14 +17,14 @@ pub struct Resender {
     acknowledged: u32,
     /// Next frame to send, except for selective repetitions.
     next: u32,
-    /// No frame from here on was ever sent.
+    /// First frame never sent.
     unsent: u32,
     /// From `acknowledged` on: true for frames that the receiver has.
     held: VecDeque<bool>,
     held_count: u32,
-    /// Every frame before it was sent again, or need not be.
+    /// Every frame before it was repeated, or need not be.
     looked_before: u32,
-    /// Frames before it that the receiver lacks are lost.
+    /// Frames before it are lost if the receiver lacks them.
     lost_before: u32,
     timer: RetransmissionTimer,
 }
@@ -32,14 +32,14 @@ pub struct Resender {
 /// Effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Frames of which it is known only now that the receiver has them.
+    /// Frames newly known to have arrived.
     pub frames: u32,
-    /// Frames were found to be lost.
+    /// Losses were detected.
     pub is_loss: bool,
 }
 
 impl Resender {
-    /// A flow of `frame_count` frames; `None`: it has no end.
+    /// Creates a flow of `frame_count` frames; `None` for an endless one.
     pub fn new(recovery: Recovery, frame_count: Option<u32>, timeout_min: Duration) -> Self {
         Self {
             is_selective: recovery == Recovery::Selective,
@@ -55,41 +55,40 @@ impl Resender {
         }
     }
 
-    /// Returns true if there is a frame to send, apart from windows and rates. A window of
-    /// [`WINDOW_FRAMES_MAX`] always applies.
+    /// Returns true if there is a frame to send, regardless of windows and rates. A window of [`WINDOW_FRAMES_MAX`] always
+    /// applies.
     pub fn has_frame(&self) -> bool {
         let is_in_reach = self.next - self.acknowledged < WINDOW_FRAMES_MAX;
         let is_left = self.frame_count.is_none_or(|count| self.next < count);
         self.has_selected() || (is_in_reach && is_left)
     }
 
-    /// Returns true if a lost frame is to be sent again out of its order, which no window holds.
+    /// Returns true if a lost frame is to be repeated out of order, which no window limits.
     pub const fn has_selected(&self) -> bool {
         self.looked_before < self.lost_before
     }
 
-    /// Returns true if the next frame was sent before.
+    /// Returns true if the next frame is a repetition.
     pub const fn repeats(&self) -> bool {
         self.has_selected() || self.next < self.unsent
     }
 
-    /// Frames that were sent and of which the sender does not know that the receiver has them. What go-back-N will send
-    /// again is not among them.
+    /// Frames sent that are not known to have arrived, without those that go-back-N will repeat.
     pub const fn in_flight(&self) -> u32 {
         self.next - self.acknowledged - self.held_count
     }
 
-    /// The number after the last one sent (snd_nxt).
+    /// One after the last number sent (snd_nxt).
     pub const fn next(&self) -> u32 {
         self.next
     }
 
-    /// True when everything is acknowledged.
+    /// True if everything is acknowledged.
     pub fn is_done(&self) -> bool {
         self.frame_count == Some(self.acknowledged)
     }
 
-    /// A frame is sent: its number. To be called when [there is one](Self::has_frame).
+    /// Sends a frame; returns its number. Call it only if [there is one](Self::has_frame).
     pub fn send(&mut self, now: Instant) -> u32 {
         self.timer.start_unless_running(now);
         if self.has_selected() {
@@ -104,8 +103,7 @@ impl Resender {
         number
     }
 
-    /// Handles the receiver's `reply` to frame `number`, which was sent at `sent`. O(frames that it
-    /// concerns).
+    /// Handles the receiver's `reply` to frame `number`, which was sent at `sent`. O(frames concerned).
     pub fn acknowledge(
         &mut self,
         now: Instant,
@@ -127,7 +125,7 @@ impl Resender {
                 self.lost_before = self.lost_before.max(number);
             }
             self.skip_held();
-            // Out of order, and nothing before it was sent again yet.
+            // Out of order, and nothing before it has been repeated yet.
             progress.is_loss = reply.is_nack && self.has_selected();
         } else if reply.is_nack && reply.before == self.acknowledged && self.next > reply.before {
             self.next = reply.before;
@@ -141,7 +139,7 @@ impl Resender {
         self.timer.expires_at()
     }
 
-    /// Everything that the receiver is not known to have is lost, if the timer has expired; whether it has.
+    /// If the timer has expired, returns true, and everything not known to have arrived is lost.
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         if self.timer.expires_at().is_none_or(|at| at > now) {
             return false;
@@ -157,7 +155,7 @@ impl Resender {
         true
     }
 
-    /// Handles the arrival of every frame before `before`: returns how many are news.
+    /// Handles the arrival of every frame before `before`; returns the number of newly known ones.
     fn advance(&mut self, now: Instant, before: u32) -> u32 {
         let count = before - self.acknowledged;
         let known = (count as usize).min(self.held.len());
@@ -170,7 +168,7 @@ impl Resender {
         count - known
     }
 
-    /// Handles the arrival of `number`: returns 1 if that is news.
+    /// Handles the arrival of `number`; returns 1 if that is new.
     fn hold(&mut self, number: u32) -> u32 {
         let Some(offset) = number.checked_sub(self.acknowledged) else {
             return 0;

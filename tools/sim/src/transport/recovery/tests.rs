@@ -1,5 +1,4 @@
-//! Losses by hand, and a property: with any losses everything arrives, and no more is sent again
-//! than necessary.
+//! Losses by hand, and a property: despite any losses everything arrives, and no more is repeated than necessary.
 
 use proptest::prelude::*;
 use weir_config::scenario::Recovery;
@@ -94,7 +93,7 @@ fn selective_sends_the_lost_frames_alone() {
         assert_eq!(reply.is_nack, number > 0);
         let progress = resender.acknowledge(at(10), number, reply, at(0));
         assert_eq!(progress.frames, 1);
-        // 2 shows the loss of 1, 4 that of 3, 5 none that is new.
+        // 2 reveals the loss of 1, 4 that of 3, 5 no new one.
         assert_eq!(progress.is_loss, number == 2 || number == 4, "{number}");
         while resender.has_selected() {
             sent_again.push(resender.send(at(10)));
@@ -150,8 +149,7 @@ fn no_more_is_under_way_than_a_receiver_holds() {
     assert_eq!(sent.len(), WINDOW_FRAMES_MAX as usize);
 }
 
-/// Simulates a line that loses frames and answers, and may reorder two. Returns the repeated
-/// frames, and the lost ones.
+/// Simulates a line that loses frames and answers, and may reorder two. Returns the repeated frames, and the lost ones.
 fn transfer(
     recovery: Recovery,
     frame_count: u32,
@@ -220,8 +218,8 @@ proptest! {
         }
     }
 
-    /// Where only frames are lost, in order, and the answers to what is behind them arrive, selective repetition sends
-    /// exactly what was lost.
+    /// If only frames are lost, in order, and the answers to later ones arrive, selective repetition sends exactly what was
+    /// lost.
     #[test]
     fn selective_sends_nothing_twice_for_nothing(lost in prop::collection::btree_set(0usize..15, 0..15)) {
         let mut losses = vec![false; 16];

@@ -1,4 +1,4 @@
-//! Counts of a cell: its steps' output, and the switch's metrics.
+//! Counts of a cell: the output of its steps, and the switch's metrics.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use super::Hosts;
 
-/// Families of which every sample is a lost frame.
+/// Families in which every sample counts lost frames.
 const LOSSES: [&str; 3] = [
     "weir_drops_total",
     "weir_kernel_losses_total",
@@ -22,11 +22,11 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads lines `NAME NUMBER` of what the steps print, and the metrics that they left under these names.
+    /// Parses lines `NAME NUMBER` of the steps' output, and the metrics stored under these names.
     ///
     /// # Errors
     ///
-    /// When there are no metrics at all.
+    /// When there are no metrics.
     pub fn read(said: &str, hosts: &Hosts<'_>, metrics: &[&str]) -> Result<Self> {
         let number = |line: &str| {
             let (name, number) = line.split_once(' ')?;
@@ -46,11 +46,7 @@ impl Counts {
         })
     }
 
-    /// A number that the steps print.
-    ///
-    /// # Errors
-    ///
-    /// When they do not.
+    /// Returns a number printed by the steps; fails if there is none.
     pub fn said(&self, name: &str) -> Result<u64> {
         let number = self.said.get(name).copied();
         number.with_context(|| format!("the steps printed no {name}: {:?}", self.said))
@@ -61,7 +57,7 @@ impl Counts {
         self.metrics.contains_key(metrics)
     }
 
-    /// The sum of a family's samples whose labels contain all of `labels`.
+    /// Returns the sum of a family's samples whose labels contain all of `labels`.
     ///
     /// # Errors
     ///
@@ -81,7 +77,7 @@ impl Counts {
             .sum()
     }
 
-    /// Frames that the switch or the kernel below it lost.
+    /// Returns the frames lost by the switch or the kernel below it.
     pub fn dropped(&self) -> u64 {
         LOSSES
             .iter()
@@ -89,7 +85,7 @@ impl Counts {
             .sum::<f64>() as u64
     }
 
-    /// The samples of which that is the sum.
+    /// Returns the samples of this sum, as text.
     pub fn losses(&self) -> String {
         let texts = self.metrics.values();
         let all = texts.flat_map(|text| LOSSES.iter().flat_map(|family| samples(text, family)));
@@ -98,12 +94,12 @@ impl Counts {
             .collect()
     }
 
-    /// Pauses that the switch sent.
+    /// Returns the pauses sent by the switch.
     pub fn pauses(&self) -> u64 {
         self.of_all("weir_pfc_frames_total", &["\"tx\"", "\"xoff\""]) as u64
     }
 
-    /// The same from one port.
+    /// Returns the pauses sent from one port.
     pub fn pauses_at(&self, port: &str) -> u64 {
         let port = format!("\"{port}\"");
         self.of_all("weir_pfc_frames_total", &[&port, "\"tx\"", "\"xoff\""]) as u64

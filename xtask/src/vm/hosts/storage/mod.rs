@@ -1,4 +1,4 @@
-//! Storage over a switch: FCoE, which needs a lossless class, and NVMe over TCP and RDMA beside it.
+//! Storage over a switch: FCoE, which needs a lossless class, and also NVMe over TCP and RDMA.
 
 mod counts;
 mod rdma;
@@ -14,7 +14,7 @@ pub const SCRIPTS: [(&str, &str); 2] = [
     ("san.sh", include_str!("san.sh")),
     ("nvme.sh", include_str!("nvme.sh")),
 ];
-/// Modules that these checks need beside those of every check of hosts.
+/// Modules for these checks, besides those of all checks of hosts.
 pub const MODULES: [&str; 9] = [
     "sd_mod",
     "fcoe",
@@ -27,7 +27,7 @@ pub const MODULES: [&str; 9] = [
     "nvmet-rdma",
 ];
 
-/// A check with guests of its own: after a lost frame the kernel may wait for its disk until the machine ends.
+/// A check with separate guests: after a lost frame the kernel may wait for its disk forever.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     name: &'static str,
@@ -37,7 +37,6 @@ pub struct Cell {
     loses_nothing: bool,
 }
 
-/// All of them.
 pub const CELLS: [Cell; 6] = [
     Cell {
         loses_nothing: false,
@@ -64,11 +63,7 @@ const fn alone(name: &'static str, check: fn(&Hosts<'_>) -> Result<String>) -> C
     }
 }
 
-/// Checks one cell.
-///
-/// # Errors
-///
-/// Only when the run is interrupted.
+/// Checks one cell. Fails only when the run is interrupted.
 pub fn check(
     guest: &Guest,
     peer: Option<&Guest>,
@@ -86,21 +81,19 @@ pub fn check(
         true => hosts.with_rdma(cell.name, cell.check)?,
         false => hosts.check(cell.name, cell.check)?,
     }
-    // Linux warns of its own handling of lost frames (libfc); only a cell that loses none shows anything.
+    // Linux warns about its own handling of lost frames (libfc), so only a lossless cell is conclusive.
     if cell.loses_nothing {
         hosts.check(NO_WARNING, churn::no_warning)?;
     }
     Ok(hosts.outcomes)
 }
 
-/// Rate of every port and bound of every host: an emulated machine forwards as much while other
-/// work has its CPUs.
+/// Rate of every port and limit of every host, which an emulated machine forwards while its CPUs are busy.
 const RATE: &str = "20Mbit";
-/// A class that pauses. Its headroom holds a whole RX ring: a switch that waited for a CPU reads as
-/// much at once.
+/// A class that pauses. Its headroom holds a whole RX ring, which a delayed switch reads at once.
 const PFC: &str = "mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"6MiB\"";
 const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"64KiB\"";
-/// Longest cell: 50 MiB written and read back by an emulator on a busy machine.
+/// Time limit of a cell: 50 MiB written and read back by an emulator on a busy machine.
 const CELL_S: u64 = 580;
 
 fn cell(hosts: &Hosts<'_>, class: &str, steps: &str) -> Result<String> {
@@ -118,10 +111,10 @@ fn cell(hosts: &Hosts<'_>, class: &str, steps: &str) -> Result<String> {
     )
 }
 
-/// In a lossy class not one write succeeds, although no other host sends.
+/// In a lossy class no write succeeds, although no other host sends.
 fn lossy(hosts: &Hosts<'_>) -> Result<String> {
     const WRITES: u64 = 16;
-    // One command each. Five seconds after its port is gone, the disk fails.
+    // One command each. The disk fails five seconds after its port is gone.
     let said = cell(
         hosts,
         LOSSY,
@@ -142,7 +135,7 @@ fn lossy(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// A lossless class and hosts that obey: all written data reads back the same.
+/// A lossless class and hosts that obey: all written data reads back unchanged.
 fn lossless(hosts: &Hosts<'_>) -> Result<String> {
     let (counts, text) = obeyed(hosts, "", "")?;
     ensure!(counts.pauses() > 0, "{text}");
@@ -169,8 +162,8 @@ fn congested(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// Like [`lossless`], with `switchctl restart` in the middle of the writes. It is refused while the target keeps a frame of a command; then it
-/// has to succeed once the hosts are idle, and the disk is read again.
+/// Like [`lossless`], with `switchctl restart` in the middle of the writes. It is refused while the target keeps a command's
+/// frame; it must succeed once the hosts are idle, and the disk is read again.
 fn restarted(hosts: &Hosts<'_>) -> Result<String> {
     let (counts, text) = obeyed(
         hosts,
@@ -200,7 +193,7 @@ fn restarted(hosts: &Hosts<'_>) -> Result<String> {
     Ok(format!("{text}; {}", lines.join("; ")))
 }
 
-/// A cell with a lossless class. `before` and `after` are steps around the writes.
+/// Runs a cell with a lossless class. `before` and `after` are steps around the writes.
 fn obeyed(hosts: &Hosts<'_>, before: &str, after: &str) -> Result<(Counts, String)> {
     let said = cell(
         hosts,

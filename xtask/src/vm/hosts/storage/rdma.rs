@@ -1,14 +1,14 @@
-//! NVMe over RDMA. The kernel's target and initiator know the first namespace alone, so that it takes two guests.
+//! NVMe over RDMA. The kernel's target and initiator support the first network namespace only, so it needs two guests.
 
 use anyhow::{ensure, Result};
 
 use super::super::Hosts;
 use super::{Counts, PFC, RATE};
 
-/// Bytes 96 in the IP header are DSCP 24: priority 3.
+/// Byte 96 in the IP header is DSCP 24: priority 3.
 const TRAFFIC_CLASS: u32 = 96;
 
-/// The target's guest has the switch as well, with a port at the cable to the initiator's guest.
+/// The target's guest also runs the switch, with a port on the cable to the initiator's guest.
 pub(super) fn over_rdma(hosts: &Hosts<'_>) -> Result<String> {
     const OPTIONS: &str = "--priorities dscp";
     hosts.steps(
@@ -52,7 +52,7 @@ pub(super) fn over_rdma(hosts: &Hosts<'_>) -> Result<String> {
         ),
     )?;
     hosts.steps(30, ". /etc/san.sh; counted after")?;
-    // A guest that waits for a CPU answers late: the other one then sends again although nothing is lost.
+    // A guest that waits for a CPU answers late, so that its peer retransmits without any loss.
     let counts = Counts::read(&said, hosts, &["after"])?;
     let frames = |port: &str, priority: &str| {
         let labels = [

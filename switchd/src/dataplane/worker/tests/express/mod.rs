@@ -1,4 +1,4 @@
-//! Random traffic over both paths: the same frames, in the same order, as by the core alone.
+//! Random traffic over both paths results in the same frames in the same order as through the core alone.
 
 mod rules;
 
@@ -18,7 +18,7 @@ use crate::dataplane::exchange::express::{ExpressOrder, ExpressParts, Listing, P
 
 const SEEN: u64 = 1 << 32;
 const OPEN: u64 = 0xff;
-/// Lossy ones and one with PFC.
+/// The lossless priority with Levels or PFC, a lossy one, and one with PFC.
 const PRIORITIES: [u8; 3] = [LOSSLESS, LOSSY, 7];
 
 /// The words, in this process's memory.
@@ -119,12 +119,12 @@ fn passed(count: &AtomicU64) -> Passed {
     }
 }
 
-/// A loop, and what the programs in front of it do.
+/// A loop, and simulated programs in front of it.
 struct Both {
     bench: Bench,
     words: Shared,
     listings: Receiver<Box<Listing>>,
-    /// Port, priority and time of pauses that programs have seen and that are on their way to the core.
+    /// Port, priority and time of pauses that programs have seen and the core has not.
     unheard: Vec<(usize, u8, Quanta)>,
     express: u64,
     slow: u64,
@@ -169,7 +169,7 @@ impl Both {
         self.order(ExpressOrder::Judge { port, state });
     }
 
-    /// As the clerk does.
+    /// Learns the routes as the clerk does.
     fn learn_routes(&mut self) -> Vec<(MacAddress, PortId)> {
         let listing = Listing {
             version: None,
@@ -197,7 +197,7 @@ impl Both {
         self.words.0.gates[port].load(Ordering::Relaxed) & OPEN != 0
     }
 
-    /// As the program of port `from` does. False when the kernel has no memory for the frame.
+    /// Handles a frame as the program of port `from` does. Returns false when the kernel has no memory for it.
     fn arrive(&mut self, from: usize, to: usize, priority: u8, bytes: &[u8]) -> bool {
         let memory = &self.words.0;
         let entered = &memory.entered[from][usize::from(priority)];
@@ -208,9 +208,9 @@ impl Both {
         let now = self.bench.now.as_nanos();
         let free_at = memory.free_at[to].load(Ordering::Relaxed);
         if is_alone && is_open && from != to && free_at <= now {
-            // What the core has given the device would be passed.
+            // Frames that the core has given to the device would be overtaken.
             assert_eq!(self.bench.worker.io.tx_waiting(to), 0);
-            // A pause or Feedback that the neighbour has told shuts its port at once.
+            // A received pause or Feedback closes its port at once.
             let unheld = self
                 .bench
                 .worker
@@ -265,7 +265,7 @@ impl Both {
         self.hear();
     }
 
-    /// As the program of the port does, before the core hears of it.
+    /// Handles a pause as the port's program does, before the core receives it.
     fn see_pause(&mut self, port: usize, priority: u8, quanta: Quanta) {
         let gate = &self.words.0.gates[port];
         gate.fetch_add(SEEN, Ordering::Relaxed);
@@ -273,7 +273,7 @@ impl Both {
         self.unheard.push((port, priority, quanta));
     }
 
-    /// What programs have seen reaches the core.
+    /// Passes the pauses seen by programs to the core.
     fn hear(&mut self) {
         for (port, priority, quanta) in std::mem::take(&mut self.unheard) {
             self.bench.arrive_pfc(port, priority, quanta);
@@ -293,10 +293,10 @@ enum Op {
         port: usize,
         priority: u8,
         quanta: u16,
-        /// It is on its way to the core until [`Op::Hear`].
+        /// The core receives it at [`Op::Hear`].
         is_late: bool,
     },
-    /// The core hears of all pauses.
+    /// The core receives all pauses.
     Hear,
     Budget {
         port: usize,
@@ -311,9 +311,9 @@ enum Op {
         from: usize,
         priority: u8,
     },
-    /// The clerk gives up what is lost.
+    /// The clerk removes lost frames from the count.
     Search,
-    /// A route is set to what it was, which is a change; the clerk follows some time later.
+    /// A route is set to its present value, which counts as a change; the clerk follows later.
     Route,
     Learn,
     Round {
@@ -341,7 +341,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A frame that no other number has; its last byte is the priority.
+/// Returns a frame that is unique for its number; its last byte is the priority.
 fn frame(from: usize, to: usize, number: u32, priority: u8) -> Vec<u8> {
     let mut bytes = data(from, to, number, 100);
     bytes.truncate(99);
@@ -349,10 +349,10 @@ fn frame(from: usize, to: usize, number: u32, priority: u8) -> Vec<u8> {
     bytes
 }
 
-/// By (from, to, priority): the frames.
+/// Frames by (from, to, priority).
 type Flows = BTreeMap<(usize, usize, u8), Vec<Vec<u8>>>;
 
-/// Frames that took the express path, and that did not. The lossless class has Levels, or PFC.
+/// Runs the operations; returns the numbers of frames on the express path and off it. The lossless class has Levels, or PFC.
 fn run(ops: &[Op], has_levels: bool) -> (u64, u64) {
     let mut both = Both::new(&Setup {
         buffer: Bytes::new(1 << 20),
@@ -422,7 +422,7 @@ fn run(ops: &[Op], has_levels: bool) -> (u64, u64) {
     (both.express, both.slow)
 }
 
-/// Each frame has arrived once and in order, or is counted as dropped.
+/// Checks that each frame has arrived once and in order, or is counted as dropped.
 fn check(both: &Both, given: &Flows) {
     let sent = both.bench.worker.io.sent.borrow();
     let mut arrived = 0;
@@ -482,7 +482,7 @@ fn an_idle_switch_opens_and_frames_pass_without_it() {
     }
 }
 
-/// A lossy class does not obey pauses; until the core has said so, nothing passes it by.
+/// A lossy class does not obey pauses, but until the core has handled a pause, no frame bypasses it.
 #[test]
 fn an_egress_is_shut_until_the_core_has_heard_every_pause() {
     let mut both = Both::new(&Setup::default());
@@ -492,7 +492,7 @@ fn an_egress_is_shut_until_the_core_has_heard_every_pause() {
     assert!(!is_open(&both));
     both.bench.round();
     assert!(is_open(&both), "the core has heard it");
-    // A pause that the core has not heard: it opens nothing.
+    // A pause that the core has not handled keeps the egress closed.
     both.words.0.gates[1].fetch_add(SEEN, Ordering::Relaxed);
     both.words.close(1);
     both.bench.settle();

@@ -1,4 +1,4 @@
-//! What opens and shuts the path, and what is counted.
+//! Conditions that open and close the path, and its counters.
 
 use super::super::taps::tap;
 use super::*;
@@ -24,7 +24,7 @@ fn what_passes_is_counted_with_the_rest_and_by_itself() {
 #[test]
 fn frames_that_a_device_had_no_room_for_are_counted_at_it() {
     let mut both = Both::new(&Setup::default());
-    // As the program does that looks into the ring.
+    // As the program that checks the ring does.
     both.words.0.no_room[1].store(5, Ordering::Relaxed);
     let snapshot = both.snapshot();
     let counted = snapshot
@@ -42,7 +42,7 @@ fn a_change_of_routes_shuts_the_path_until_the_programs_know() {
     both.bench.round();
     assert!(!both.words.0.is_on.load(Ordering::Relaxed));
     assert_eq!(both.state(1), State::Routes);
-    // What the programs have been given is older.
+    // The programs have older routes.
     let version = both.bench.worker.switch.routes_version();
     both.order(ExpressOrder::Ready {
         version: version - 1,
@@ -94,7 +94,7 @@ fn a_mac_control_frame_that_never_comes_is_waited_for_as_long_as_a_pause_lasts()
     both.words.close(1);
     both.bench.round();
     assert_eq!(both.state(1), State::Open, "as the loop left it");
-    // It looks now and then.
+    // The core checks at intervals.
     both.bench.round_after(Duration::from_millis(2));
     assert!(!both.is_open(1));
     both.bench.round_after(Duration::from_millis(6_990));
@@ -168,7 +168,7 @@ fn frames_with_levels_pass_at_feedback_0_and_no_other() {
     });
     assert_eq!(both.words.gate(1) & OPEN, 0xff);
     for (feedback, open) in [(1, 0xff & !(1 << LOSSLESS)), (0, 0xff)] {
-        // As a pause time of 1 + f, and zero behind it.
+        // Coded as a pause time of 1 + f, followed by zero.
         both.pause(1, LOSSLESS, Quanta(1 + feedback));
         both.pause(1, LOSSLESS, Quanta::ZERO);
         both.bench.settle();
@@ -176,7 +176,7 @@ fn frames_with_levels_pass_at_feedback_0_and_no_other() {
     }
 }
 
-/// Has frames been let pass that the device of port 1 has not got yet when it is shut, and another is for the core to send there.
+/// Closes port 1 while its device has not yet received a forwarded frame, and the core has another one to send there.
 fn with_one_on_its_way() -> Both {
     let mut both = Both::new(&Setup::default());
     both.words.0.on_way[1].store(1, Ordering::Relaxed);
@@ -206,7 +206,7 @@ fn the_core_sends_nothing_while_frames_are_on_their_way() {
     assert!(both.is_open(1));
 }
 
-/// It would come too late.
+/// It would otherwise be too late.
 #[test]
 fn a_pause_waits_for_no_frame_on_its_way() {
     let mut both = Both::new(&Setup::default());

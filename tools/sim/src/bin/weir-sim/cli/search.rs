@@ -1,4 +1,4 @@
-//! `weir-sim search` as it is written.
+//! Arguments of `weir-sim search`.
 
 use std::path::PathBuf;
 
@@ -28,13 +28,13 @@ pub struct SearchArguments {
     /// Inject faults of links, switches, hosts and control frames while traffic is offered.
     #[arg(long)]
     pub faults: bool,
-    /// Use wide ranges, and also check while traffic runs that no flow with frames is left waiting.
+    /// Use wide ranges, and check during traffic that no flow with frames is left waiting.
     #[arg(long, conflicts_with = "faults")]
     pub wide: bool,
-    /// Trees of switches in which something happens to one host, port or link: nobody else may be harmed.
+    /// Use trees of switches with an incident at one host, port or link: no other traffic may be harmed.
     #[arg(long, conflicts_with_all = ["faults", "wide"])]
     pub harm: bool,
-    /// Wide networks: what is tested.
+    /// Wide networks: protocol under test.
     #[arg(long, value_enum, default_value = "level", requires = "wide")]
     pub mode: WideMode,
     /// Wide networks: directory for findings, shrunk to small scenario files.
@@ -45,7 +45,7 @@ pub struct SearchArguments {
         requires = "wide"
     )]
     pub findings: PathBuf,
-    /// Wide networks: shrink at most this many findings.
+    /// Wide networks: maximum number of findings to shrink.
     #[arg(long, value_name = "COUNT", default_value_t = 3, requires = "wide")]
     pub shrink: usize,
     /// Parallel runs. Default: one for each core.
@@ -59,13 +59,13 @@ pub struct SearchArguments {
     pub quiet: bool,
 }
 
-/// Properties that wide networks must have.
+/// Protocols of wide networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WideMode {
     /// Levels.
     Level,
     /// PFC with the Deadlock Breaker.
     PfcBreaker,
-    /// Plain PFC, which deadlocks: a search that finds nothing there proves nothing.
+    /// Plain PFC, which deadlocks: if a search finds nothing there, it proves nothing.
     Pfc,
 }

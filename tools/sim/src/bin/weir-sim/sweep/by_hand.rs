@@ -18,7 +18,7 @@ struct Point {
     scenario: Scenario,
 }
 
-/// Returns true if all expectations of all runs held.
+/// Returns true if all expectations of all runs were met.
 pub fn sweep_by_hand(arguments: &SweepArguments) -> Result<bool> {
     let axes = axes(&arguments.over)?;
     let points = points(arguments, &axes)?;
@@ -65,7 +65,7 @@ fn axes(over: &[String]) -> Result<Vec<(String, Vec<String>)>> {
         .collect()
 }
 
-/// The last axis runs fastest, the seed faster still.
+/// Returns the runs: the seed varies fastest, then the last axis.
 fn points(arguments: &SweepArguments, axes: &[(String, Vec<String>)]) -> Result<Vec<Point>> {
     const POINTS_MAX: usize = 100_000;
     let mut combinations: Vec<Vec<String>> = vec![Vec::new()];

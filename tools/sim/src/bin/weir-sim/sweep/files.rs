@@ -1,5 +1,5 @@
-//! The files of one part of a sweep: a journal of what is finished while it runs, Parquet files at the end.
-// Data read here decides which runs are skipped, never the result of a run.
+//! Files of one part of a sweep: a journal of finished runs while it works, Parquet files at the end.
+// These data decide which runs are skipped, never the result of a run.
 #![allow(clippy::disallowed_methods)]
 
 use std::fs::{File, OpenOptions};
@@ -12,17 +12,17 @@ use nix::fcntl::{Flock, FlockArg};
 use weir_recording::table;
 use weir_sim::sweep::{Finished, Shard};
 
-/// In the footer of a part's files: what they are made of.
+/// Key in the footer of a part's files: a digest of their inputs.
 pub const KEY: &str = "weir.shard_sha256";
 
-/// Names of one part's files.
+/// Paths of one part's files.
 pub struct Files {
     directory: PathBuf,
     shard: Shard,
 }
 
 impl Files {
-    /// Makes the directory. A sweep in other parts would appear twice to a reader of all files.
+    /// Creates the directory. Refuses one with a sweep in other parts: readers of all files would see its runs twice.
     pub fn new(directory: &Path, shard: Shard) -> Result<Self> {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let ending = format!("-of-{:05}", shard.count);
@@ -47,7 +47,7 @@ impl Files {
         })
     }
 
-    /// A table: `runs`, `flows` or `ports`.
+    /// Returns the path of a table: `runs`, `flows` or `ports`.
     pub fn table(&self, table: &str) -> PathBuf {
         let Shard { index, count } = self.shard;
         let name = format!("{table}-{index:05}-of-{count:05}.parquet");
@@ -60,7 +60,7 @@ impl Files {
         self.directory.join(name)
     }
 
-    /// Returns true if the part is finished; an error if it is of another sweep.
+    /// Returns true if the part is finished; fails if it belongs to another sweep.
     pub fn is_finished(&self, key: &str) -> Result<bool> {
         let path = self.table("runs");
         let file = match File::open(&path) {
@@ -75,7 +75,7 @@ impl Files {
         Ok(true)
     }
 
-    /// Writes a file that is there whole or not at all.
+    /// Writes a file completely or not at all.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = self.directory.join(format!(".{name}.tmp"));
@@ -89,7 +89,7 @@ impl Files {
         written().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Refuses `path`, which is not what this command makes.
+    /// Refuses `path`, which belongs to another command.
     fn refuse<T>(path: &Path) -> Result<T> {
         bail!(
             "{} is of another sweep, scenario or version of weir-sim; remove it, or use another directory with --out",
@@ -97,7 +97,7 @@ impl Files {
         )
     }
 
-    /// Refuses the journal.
+    /// Refuses the journal of another command.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl Files {
         Self::refuse(&self.journal())
     }
 
-    /// Opens the journal exclusively; also returns the runs that were finished before.
+    /// Opens the journal exclusively; also returns the runs already finished.
     pub fn open_journal(&self) -> Result<(Journal, Vec<Finished>)> {
         let path = self.journal();
         let opened = OpenOptions::new()
@@ -130,7 +130,7 @@ impl Files {
             }
         };
         let (finished, length) = read(&mut file).with_context(|| path.display().to_string())?;
-        // Bytes behind the last whole line were being written when the writer was killed.
+        // Bytes after the last complete line were being written when the writer was killed.
         file.set_len(length)
             .and_then(|()| file.seek(SeekFrom::Start(length)))
             .with_context(|| path.display().to_string())?;
@@ -138,7 +138,7 @@ impl Files {
     }
 }
 
-/// Reads the whole lines of a journal, and returns their end.
+/// Reads the complete lines of a journal; also returns where they end.
 fn read(file: &mut File) -> std::io::Result<(Vec<Finished>, u64)> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -156,14 +156,14 @@ fn read(file: &mut File) -> std::io::Result<(Vec<Finished>, u64)> {
     Ok((finished, length))
 }
 
-/// Finished runs, a line for each.
+/// Finished runs, one line each.
 pub struct Journal {
     path: PathBuf,
     file: Flock<File>,
 }
 
 impl Journal {
-    /// Keeps a run: once this returns, it survives any end of this process.
+    /// Writes a run: once this returns, it survives the end of this process.
     pub fn keep(&mut self, finished: &Finished) -> Result<()> {
         let mut line = serde_json::to_vec(finished)?;
         line.push(b'\n');
@@ -171,14 +171,13 @@ impl Journal {
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// Makes the entries survive a crash of the machine. Takes as long as a disk does, which can be
-    /// longer than a short run.
+    /// Makes the entries survive a crash of the machine. Disks may take longer than a short run.
     pub fn sync(&mut self) -> Result<()> {
         let synced = self.file.sync_data();
         synced.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// Removes it, once all of it is in other files.
+    /// Removes it, once its runs are in other files.
     pub fn remove(self) -> Result<()> {
         std::fs::remove_file(&self.path).with_context(|| self.path.display().to_string())
     }

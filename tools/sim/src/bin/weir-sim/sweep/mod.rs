@@ -14,7 +14,7 @@ use weir_sim::sweep::{Campaign, Shard};
 
 use crate::cli::SweepArguments;
 
-/// Maximum number of runs whose scenarios' faults are listed.
+/// Maximum number of runs whose errors are listed.
 const TOLD_MAX: usize = 20;
 
 /// Returns true if all results are as expected.
@@ -50,7 +50,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<bool> {
     Ok(true)
 }
 
-/// Options of the other kind of file indicate a mistake.
+/// Options for the other kind of file are a mistake.
 fn refuse_options(arguments: &SweepArguments, is_sweep: bool) -> Result<()> {
     let file = arguments.source.file.display();
     let source = &arguments.source;

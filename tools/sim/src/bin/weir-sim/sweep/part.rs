@@ -1,5 +1,5 @@
 //! Running one part of a sweep.
-// The runs share nothing, and their rows are put in order: what threads do with them changes none.
+// The runs share nothing, and their rows are sorted: the order of threads does not matter.
 #![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
@@ -18,11 +18,11 @@ use super::files::{Files, Journal, KEY};
 use crate::cli::SweepArguments;
 use crate::output::bar_of_runs;
 
-/// A shell's status of a command that Ctrl-C has ended.
+/// A shell's status for a command ended by Ctrl-C.
 const EXIT_INTERRUPTED: i32 = 130;
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Interval of syncs: a machine that fails loses at most the runs of this time.
+/// Interval of syncs: if a machine fails, at most this much work is lost.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 enum Message {
@@ -30,7 +30,7 @@ enum Message {
     Interrupted,
 }
 
-/// Runs what is left of the part, and writes its files.
+/// Runs the rest of the part, and writes its files.
 pub fn run(
     campaign: &Campaign,
     shard: Shard,
@@ -48,7 +48,7 @@ pub fn run(
     }
     let (mut journal, kept) = files.open_journal()?;
     if files.is_finished(&key)? {
-        // The previous owner of the journal has finished the part meanwhile.
+        // The previous owner of the journal has finished the part in the meantime.
         return journal.remove();
     }
     let is_kept = !kept.is_empty();
@@ -84,7 +84,7 @@ fn has_failed(finished: &Finished) -> bool {
     !matches!(finished.outcome.first(), Some(Cell::Null))
 }
 
-/// Runs `left` on the requested number of threads, and keeps each as soon as it is finished.
+/// Runs `left` on the requested number of threads, and writes each run as soon as it is finished.
 fn finish(
     campaign: &Campaign,
     left: &[u64],
@@ -96,7 +96,7 @@ fn finish(
     let jobs = arguments.jobs.unwrap_or(cores).clamp(1, left.len().max(1));
     let (sender, receiver) = sync_channel(jobs);
     let interrupted = sender.clone();
-    // A run may take long: it is not waited for.
+    // A run may take long: do not wait for it.
     ctrlc::set_handler(move || _ = interrupted.send(Message::Interrupted))
         .context("cannot catch signals")?;
     let next = AtomicUsize::new(0);
@@ -114,7 +114,7 @@ fn finish(
                 }
             });
         }
-        // The receiver is dropped on the way out of an error: the threads end after their run.
+        // On an error the receiver is dropped, and the threads end after their run.
         keep(receiver, left.len(), done, journal, arguments.quiet)
     })
 }
@@ -180,8 +180,7 @@ fn line(bar: &ProgressBar, here: usize, count: usize, failed: usize) -> String {
     format!("{here} of {count} runs, {failed} failed, {left}")
 }
 
-/// Writes the tables in the order of the runs; that of the runs last, since it marks the part as
-/// finished.
+/// Writes the tables sorted by run. The table of runs comes last: it marks the part as finished.
 fn write(
     campaign: &Campaign,
     files: &Files,

@@ -1,5 +1,5 @@
-//! The table against a slow model that remembers every frame, and against LetFlow's chip, which looks for old entries once in a
-//! while.
+//! Compares the table with a slow model that remembers every frame, and with LetFlow's chip, which scans for old entries
+//! periodically.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use weir_core::Duration;
 
 use super::*;
 
-/// Frames by the time since the one before, in nanoseconds, and by flow and receiver.
+/// Frames by the time since the previous one in nanoseconds, by flow and by receiver.
 type Frames = Vec<(u64, u32, u32)>;
 
 fn frames() -> impl Strategy<Value = Frames> {
@@ -24,20 +24,20 @@ fn flowlets(gap: u64, entries: u32) -> SwitchSpread {
     }
 }
 
-/// Where a frame's entry is, by long division.
+/// Returns the index of a frame's entry, by long division.
 fn place(flow_hash: u32, to: u32, entries: u32) -> u32 {
     let part = u128::from(mixed_hash(flow_hash, to)) * u128::from(entries);
     (part / (1 << 32)) as u32
 }
 
-/// LetFlow's entry: a port, a bit that says whether it holds, and one that says that no frame has come since the last look.
+/// LetFlow's entry: a port, a valid bit, and a bit that is set if no frame has come since the last scan.
 #[derive(Default)]
 struct ChipEntry {
     is_valid: bool,
     is_old: bool,
 }
 
-/// The chip looks at all entries once in each gap, from `phase` on. By frame: whether it begins a flowlet.
+/// The chip scans all entries once per gap, from `phase` on. By frame: true if it begins a flowlet.
 fn chip(frames: &Frames, gap: u64, phase: u64, entries: u32) -> Vec<bool> {
     let mut table = BTreeMap::<u32, ChipEntry>::new();
     let mut next_look = phase;
@@ -63,8 +63,8 @@ fn chip(frames: &Frames, gap: u64, phase: u64, entries: u32) -> Vec<bool> {
 }
 
 proptest! {
-    /// Every frame has the hash of the frame before it with the same entry, unless more than the gap lies between them: then the
-    /// next number of the switch's stream.
+    /// Every frame has the hash of the previous frame with the same entry, unless more than the gap lies between them: then
+    /// it has the next number of the switch's stream.
     #[test]
     fn flowlets_are_those_of_a_model_that_remembers_every_frame(
         frames in frames(),
@@ -90,7 +90,7 @@ proptest! {
         }
     }
 
-    /// Where the chip begins a flowlet the table does, whenever the chip looks; and where more than two gaps lie between two frames
+    /// Whenever the chip scans, the table begins a flowlet if the chip does; if more than two gaps lie between two frames,
     /// both do.
     #[test]
     fn the_chip_of_the_paper_ends_flowlets_at_most_one_gap_later(
@@ -108,7 +108,7 @@ proptest! {
             let place = place(flow, to, entries);
             let hash = spreader.hash(Instant::ZERO + Duration::from_nanos(now), flow, to);
             let before = last.insert(place, (now, hash));
-            // Two draws of 32 bits that are the same come once in thousands of years of such tests.
+            // Equal draws of 32 bits occur once in thousands of years of such tests.
             let begins = before.is_none_or(|(_, before)| before != hash);
             prop_assert!(begins || !chip_begins);
             let pause = before.map_or(u64::MAX, |(at, _)| now - at);

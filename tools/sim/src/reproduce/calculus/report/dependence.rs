@@ -1,4 +1,4 @@
-//! Dependence of the figures: their runs in every setting.
+//! Dependence of the figures on the settings.
 
 use serde_json::json;
 use weir_core::{Duration, MarkAt};
@@ -14,12 +14,12 @@ pub struct Dependence {
     pub setting: Setting,
     /// With PFC.
     pub both: Trace,
-    /// Without it.
+    /// Without PFC.
     pub without: Trace,
 }
 
-/// Figure 7's runs in every setting: α of 1, ¾, ½ and ¼, target rates clamped and not, marks on
-/// arrival and on departure. `report` is called after each run.
+/// Figure 7's runs in every setting: α of 1, ¾, ½ and ¼, target rates clamped and not, marks on arrival and on departure.
+/// Calls `report` after each run.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub fn dependence(report: &mut dyn FnMut(usize, usize)) -> Result<Vec<Dependence
 }
 
 impl Dependence {
-    /// One row for each setting.
+    /// Returns one row for each setting.
     pub fn table(rows: &[Self]) -> String {
         let headings = [
             "marks, target, α",
@@ -69,7 +69,7 @@ impl Dependence {
         grid(&headings, &rows)
     }
 
-    /// Returns the results for programs.
+    /// Returns the results as JSON.
     pub fn json(&self) -> serde_json::Value {
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
         json!({

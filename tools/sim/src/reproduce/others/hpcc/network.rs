@@ -1,5 +1,5 @@
-//! The network of HPCC's simulations: five pods of four racks and four switches above them, sixteen cores, sixteen hosts in a rack;
-//! 100 Gbit/s to hosts, 400 Gbit/s above, 1 µs on every line.
+//! The network of HPCC's simulations: five pods of four racks and four switches above them, sixteen cores, sixteen hosts in
+//! a rack; 100 Gbit/s to hosts, 400 Gbit/s above, 1 µs on every line.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,21 +12,21 @@ use super::{Setting, Way, PATIENCE};
 use crate::reproduce::ReproduceError;
 
 const PODS: usize = 5;
-/// Racks of a pod; as many switches are above them, each with as many cores.
+/// Racks of a pod; there are as many switches above them, each with as many cores.
 const RACKS: usize = 4;
 const HOSTS_IN_RACK: usize = 16;
 /// Payload of a full frame.
 const PAYLOAD: u64 = 1000;
-/// Headers of every frame there, and the telemetry's addition.
+/// Headers of every frame there, and the telemetry added to it.
 const HEADER: u64 = 48;
 const TELEMETRY: u64 = 42;
-/// Rate of a line, and of the hosts' lines, bits per second.
+/// Rate of hosts' lines in bit/s, and of the others.
 const HOST_LINE: f64 = 100e9;
 const FABRIC_LINE: f64 = 400e9;
 const DELAY_SECONDS: f64 = 1e-6;
 
-/// Settings of HPCC's `run.py` for 100 Gbit/s. Dynamic thresholds there never caused a pause in
-/// this setting: xoff is out of reach.
+/// Settings of HPCC's `run.py` for 100 Gbit/s. Dynamic thresholds never caused a pause there in this setting, so xoff is out
+/// of reach.
 const HEAD: &str = r#"name = "hpcc-fig11c"
 seed = 1
 
@@ -77,7 +77,7 @@ clamp-target = false
 rate-min = "1Gbit"
 "#;
 
-/// Builds the scenario with flows that begin at the same times for every transport.
+/// Builds the scenario; flows begin at the same times for every transport.
 pub(super) fn scenario(setting: Setting, way: Way) -> Result<Scenario, ReproduceError> {
     let mut scenario = Scenario::parse(&text(setting, way), Path::new("hpcc-fig11c.toml"), &[])?;
     for flow in &mut scenario.flows {
@@ -97,7 +97,7 @@ pub(super) fn text(setting: Setting, way: Way) -> String {
         Way::DcqcnWindow => "\n[recovery]\nmode = \"go-back-n\"\nwindow-limit = \"bdp\"\n\n",
         Way::Dcqcn => "\n[recovery]\nmode = \"go-back-n\"\n\n",
     };
-    // Acknowledgements have a queue of their own there with DCQCN alone.
+    // With DCQCN only, acknowledgements have a separate queue there.
     let (transport, answers) = match way {
         Way::Hpcc => ("hpcc", "data"),
         Way::DcqcnWindow => ("dcqcn", "data"),
@@ -144,8 +144,7 @@ pub(super) fn text(setting: Setting, way: Way) -> String {
     out
 }
 
-/// Returns the header for equal frame times: lines here carry preamble, gap and FCS with each
-/// frame, and frames alone there.
+/// Returns the header for equal frame times: here lines carry preamble, gap and FCS with each frame, there only frames.
 const fn header(way: Way) -> u64 {
     let telemetry = match way {
         Way::Hpcc => TELEMETRY,
@@ -164,8 +163,8 @@ pub(super) fn payload(size: Bytes, way: Way) -> Bytes {
     Bytes::new(size.get().saturating_sub(frames * header(way)))
 }
 
-/// HPCC's `standalone_fct`: the delays there and back, a full frame's payload on each line, and all
-/// bytes on the host's line, without telemetry.
+/// HPCC's `standalone_fct`: delays both ways, a full frame's payload on each line, and all bytes on the host's line, without
+/// telemetry.
 pub(super) fn ideal_seconds(from: u32, to: u32, payload: Bytes) -> f64 {
     let rack = |host: u32| host as usize / HOSTS_IN_RACK;
     let (from, to) = (rack(from), rack(to));
@@ -230,7 +229,8 @@ mod tests {
         assert_eq!(hpcc, flows(Way::DcqcnWindow));
     }
 
-    /// By hand, as HPCC's simulator prints it: twelve lines' delay, 80 ns twice, 20 ns four times; 2 × 1048 B and 548 B.
+    /// Computed by hand, as printed by HPCC's simulator: twelve lines' delay, 80 ns twice, 20 ns four times; 2 × 1048 B and
+    /// 548 B.
     #[test]
     fn the_ideal_time_is_that_of_the_other_simulator() {
         let seconds = ideal_seconds(0, 319, Bytes::new(2500));

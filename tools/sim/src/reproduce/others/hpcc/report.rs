@@ -14,7 +14,7 @@ const SIZES: [f64; 2] = [100.0, 10e6];
 const SLOWDOWN_MOST: f64 = 15.0;
 
 impl Figure11 {
-    /// The picture, the table and the numbers.
+    /// Returns the picture, the table and the numbers.
     pub fn reproduction(&self) -> Reproduction {
         Reproduction::figure(
             "hpcc-fig11c",
@@ -24,7 +24,7 @@ impl Figure11 {
         )
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn report(&self) -> String {
         let time = |time: weir_core::Duration| span(time.as_secs_f64());
         let mut out = format!(
@@ -91,7 +91,7 @@ impl Figure11 {
         csv(&headings, &rows)
     }
 
-    /// Draws the 95th percentile, like the paper, and a panel for each transport.
+    /// Draws the 95th percentile, as in the paper, with a panel for each transport.
     fn chart(&self) -> Chart {
         let bytes = Unit {
             name: "kB",
