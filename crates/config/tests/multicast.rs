@@ -142,13 +142,13 @@ fn impossible_stations_are_refused_by_line() {
         (
             "10.0.0.2",
             "ff02::1",
-            "ff02::1 is no address of a single station",
+            "ff02::1 is not the address of a single station",
         ),
         ("\"10.0.0.2\"", "", "0 is not between 1 and 16"),
         (
             "02:00:00:00:00:02",
             "01:00:5e:00:00:01",
-            "no address of a single station",
+            "not the address of a single station",
         ),
         (
             "mac = \"02:00:00:00:00:02\"\n",
@@ -249,7 +249,7 @@ fn links_that_form_no_tree_are_refused() {
     let unknown = refused("[\"s1-s9\"]");
     assert!(unknown.contains("`s9`"), "{unknown}");
     let odd = refused("[\"s1\"]");
-    assert!(odd.contains("is no link"), "{odd}");
+    assert!(odd.contains("is not a link"), "{odd}");
     let both = ring("[multicast]\nroot = \"s1\"\nlinks = [\"s1-s2\", \"s2-s3\", \"s3-s4\"]");
     assert!(both.unwrap_err().contains("multicast.root"));
     let arp = RING.replacen("priority = 3", "priority = 0", 1) + "[multicast]\n";
