@@ -1,14 +1,14 @@
 //! State of the sFlow agent: its taps, and what it has sent.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_api::counters::SflowCounters;
 use weir_config::daemon::SflowConfig;
-use weir_core::{Duration, Instant, PortSet};
+use weir_core::{Duration, PortSet};
 
+use super::exporting::LastError;
 use crate::dataplane::tap::{Choice, Tap, TapFigures, TapPlan};
-use crate::model::clock;
 
 /// Sampled frames that may wait for the agent: 400 ms of them at 10 000 samples a second.
 const SAMPLES_WAITING: usize = 4_096;
@@ -16,15 +16,13 @@ const SAMPLES_WAITING: usize = 4_096;
 const SECONDS_WAITING: usize = 2;
 /// The least number of reports that may wait.
 const DROPS_WAITING_MIN: usize = 64;
-/// Time for which an error of sending is shown.
-const ERROR_SHOWN: Duration = Duration::from_secs(60);
 
 /// Settings of the agent.
 #[derive(Clone, Debug)]
 pub struct SflowSettings {
     /// The collector.
     pub collector: SocketAddr,
-    /// The switch's address in datagrams; `None` for that of the socket.
+    /// The switch's address in datagrams; `None` if it is not known.
     pub agent: Option<IpAddr>,
     /// Time between two counter samples of a port.
     pub interval: Duration,
@@ -41,9 +39,10 @@ pub struct SflowSettings {
 impl SflowSettings {
     /// The settings of `[sflow]`; `None` while it is off.
     pub fn new(config: &SflowConfig, seed: u64) -> Option<Self> {
+        let collector = config.collector?;
         Some(Self {
-            collector: config.collector?,
-            agent: config.agent,
+            collector,
+            agent: config.agent.or_else(|| own_address(collector)),
             interval: config.interval,
             sampling: config.sampling,
             drops_per_second: config.drops_per_second,
@@ -51,6 +50,18 @@ impl SflowSettings {
             seed,
         })
     }
+}
+
+/// Returns the address from which this machine reaches `collector`, if there is a route. Sends nothing. A running switch may no
+/// longer ask.
+pub fn own_address(collector: SocketAddr) -> Option<IpAddr> {
+    let any = match collector {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(collector).ok()?;
+    socket.local_addr().ok().map(|own| own.ip())
 }
 
 /// The agent as its readers see it.
@@ -67,8 +78,7 @@ pub struct SflowAgent {
 #[derive(Debug, Default)]
 struct State {
     counters: SflowCounters,
-    agent: Option<IpAddr>,
-    error: Option<(Instant, String)>,
+    error: LastError,
 }
 
 impl SflowAgent {
@@ -111,28 +121,14 @@ impl SflowAgent {
         &self.settings
     }
 
-    /// The switch's address in datagrams, once there is one.
-    pub fn agent(&self) -> Option<IpAddr> {
-        self.state().agent
-    }
-
-    /// Notes the switch's address in datagrams.
-    pub fn set_agent(&self, agent: IpAddr) {
-        self.state().agent = Some(agent);
-    }
-
     /// The last error of sending, if it is recent.
     pub fn error(&self) -> Option<String> {
-        let now = clock::now();
-        let state = self.state();
-        let recent = state.error.as_ref();
-        let recent = recent.filter(|(at, _)| now.saturating_since(*at) < ERROR_SHOWN);
-        recent.map(|(_, error)| error.clone())
+        self.state().error.recent()
     }
 
     /// Notes an error of sending.
     pub fn note_error(&self, error: String) {
-        self.state().error = Some((clock::now(), error));
+        self.state().error.note(error);
     }
 
     /// Adds to the counters.

@@ -73,7 +73,7 @@ pub enum Request {
     },
     /// Take readings for this series from now on, or none any more at this place.
     Series {
-        /// Which place, below [`SERIES_MAX`](super::series::SERIES_MAX).
+        /// Which place, below [`PLACES`](super::series::PLACES).
         place: usize,
         /// The series.
         series: Option<Arc<Series>>,
