@@ -1,15 +1,17 @@
-//! sFlow to a reachable collector, and to unreachable ones.
+//! sFlow and IPFIX to a collector that is there, and to some that are not.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::support::running::Running;
 use crate::support::{get, port, settings, until, FakeDataplane};
 use sflow_parser::models::{CounterData, FlowData, SampleData};
 use sflow_parser::SFlowDatagram;
-use weir_api::daemon::{Exports, Sflow};
-use weir_core::{DropReason, Duration};
-use weir_switchd::control::sflow::SflowSettings;
+use weir_api::daemon::{Exports, Ipfix, Sflow};
+use weir_core::{Bytes, DropReason, Duration};
+use weir_switchd::control::ipfix::IpfixSettings;
+use weir_switchd::control::sflow::{own_address, SflowSettings};
+use weir_switchd::dataplane::series::{Series, IPFIX_PLACE};
 use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::clock;
 use weir_switchd::model::sight::{Direction, Sight, Verdict};
@@ -23,7 +25,7 @@ const ADMITTED: Verdict = Verdict::Admitted {
 fn sflow(collector: SocketAddr) -> SflowSettings {
     SflowSettings {
         collector,
-        agent: None,
+        agent: own_address(collector),
         interval: Duration::from_secs(3_600),
         sampling: Some(1),
         drops_per_second: Some(100),
@@ -38,10 +40,10 @@ fn collector() -> UdpSocket {
     socket
 }
 
-/// Starts a daemon that exports to `collector`; returns it with the taps of its dataplane, once both exist.
-async fn start(collector: SocketAddr) -> (Running, std::sync::Arc<Mutex<Taps>>) {
+/// A daemon that exports to `collector`, and the taps of its dataplane once both are there.
+async fn start(collector: SocketAddr) -> (Running, Arc<Mutex<Taps>>) {
     let fake = FakeDataplane::start();
-    let taps = std::sync::Arc::clone(&fake.taps);
+    let taps = Arc::clone(&fake.taps);
     let mut settings = settings();
     settings.sflow = Some(sflow(collector));
     let daemon = Running::start(fake, settings).await;
@@ -190,5 +192,122 @@ async fn a_collector_that_cannot_be_reached_leaves_memory_free() {
     assert!(unsent.error.unwrap().contains("denied"));
     // The memory holds more than wait, so that the rest is accounted for.
     assert!(unsent.packets_seen_total - unsent.packets_lost_total <= 4_096 + 1_000);
+    daemon.end().await.unwrap();
+}
+
+/// A daemon with an IPFIX stream to `collector`, and the series of its dataplane.
+async fn stream(collector: SocketAddr) -> (Running, Arc<Series>) {
+    let fake = FakeDataplane::start();
+    let places = Arc::clone(&fake.series);
+    let mut settings = settings();
+    settings.ipfix = Some(IpfixSettings {
+        collector,
+        interval: Duration::from_millis(1),
+        observation_domain: 7,
+        enterprise: 32_473,
+    });
+    let daemon = Running::start(fake, settings).await;
+    let series = until(async || places.lock().unwrap()[IPFIX_PLACE].clone()).await;
+    (daemon, series)
+}
+
+async fn stream_state(daemon: &Running) -> Ipfix {
+    let exports: Exports = get(&daemon.socket, "/v1/exports").await.json();
+    exports.ipfix.unwrap()
+}
+
+/// Takes readings in which the queue of priority 3 at port 1 has this depth.
+fn read(series: &Series, depths: impl IntoIterator<Item = u64>) {
+    for depth in depths {
+        series.add(|reading| {
+            reading.at = clock::now();
+            reading.ports.fill(Default::default());
+            reading.ports[1].priorities[3].egress = Bytes::new(depth);
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_stream_has_what_has_changed_and_all_once_a_second() {
+    let collector = collector();
+    let (daemon, series) = stream(collector.local_addr().unwrap()).await;
+    assert_eq!(series.interval(), Duration::from_millis(1));
+    read(&series, [0, 5, 5, 6]);
+    let sent = until(async || {
+        let state = stream_state(&daemon).await;
+        (state.readings_exported_total == 4).then_some(state)
+    })
+    .await;
+    // The first reading has all 8 priorities of 3 ports, and the others what is new.
+    assert_eq!(sent.records_sent_total, 24 + 2);
+    let subjects = 3 * 9;
+    assert_eq!(sent.records_unchanged_total, 3 + 3 * subjects - 2);
+    assert_eq!((sent.records_lost_total, sent.messages_lost_total), (0, 0));
+    assert_eq!((sent.observation_domain, sent.enterprise), (7, 32_473));
+    let mut buffer = [0; 2_048];
+    let messages = std::iter::from_fn(|| {
+        let length = collector.recv(&mut buffer).ok()?;
+        let version = u16::from_be_bytes([buffer[0], buffer[1]]);
+        let told = usize::from(u16::from_be_bytes([buffer[2], buffer[3]]));
+        Some((version, told, length))
+    });
+    let messages: Vec<_> = messages.collect();
+    assert_eq!(messages.len() as u64, sent.messages_sent_total);
+    for (version, told, length) in messages {
+        assert_eq!((version, told), (10, length));
+    }
+    // A second later everything is sent again.
+    until(async || {
+        read(&series, [6]);
+        let state = stream_state(&daemon).await;
+        (state.records_sent_total == 2 * 24 + 2).then_some(())
+    })
+    .await;
+    daemon.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stream_to_a_collector_that_is_gone_goes_on() {
+    let gone = collector().local_addr().unwrap();
+    let (daemon, series) = stream(gone).await;
+    let mut depth = 0;
+    let refused = until(async || {
+        depth += 1;
+        read(&series, [depth]);
+        let state = stream_state(&daemon).await;
+        (state.messages_refused_total > 2).then_some(state)
+    })
+    .await;
+    // The kernel took every message.
+    assert_eq!(
+        (refused.messages_lost_total, refused.records_lost_total),
+        (0, 0)
+    );
+    assert!(refused.error.unwrap().contains("refused"));
+    daemon.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn readings_without_a_way_to_the_collector_leave_memory_free() {
+    // A socket for broadcasts alone may send there.
+    let (daemon, series) = stream("255.255.255.255:4739".parse().unwrap()).await;
+    let mut taken = 0;
+    // More than may wait.
+    read(&series, 0..2_000);
+    taken += 2_000;
+    assert!(series.crowded() > 0);
+    let state = until(async || {
+        read(&series, [taken]);
+        taken += 1;
+        let state = stream_state(&daemon).await;
+        let told = state.readings_no_memory_total + state.readings_exported_total;
+        (told == taken && state.records_lost_total > 1_000).then_some(state)
+    })
+    .await;
+    assert_eq!(
+        (state.records_sent_total, state.messages_sent_total),
+        (0, 0)
+    );
+    assert!(state.error.unwrap().contains("denied"));
     daemon.end().await.unwrap();
 }

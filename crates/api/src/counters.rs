@@ -141,6 +141,32 @@ weir_core::counters! {
             }
     }
 
+    /// Messages, records and readings of the IPFIX stream.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    IpfixCounters, IPFIX_COUNTERS "ipfix_" {} {
+        IPFIX_MESSAGES "weir_ipfix_messages_total" ["outcome"] Always
+            "Messages for the IPFIX collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
+            {
+                messages_sent ["sent"] "Messages that the kernel took.";
+                messages_refused ["refused"] "Errors that came back for messages sent before.";
+                messages_lost ["lost"] "Messages that the kernel did not take.";
+            }
+        IPFIX_RECORDS "weir_ipfix_records_total" ["outcome"] Always
+            "IPFIX records: in messages that were sent, withheld because nothing had changed (unchanged), or lost with their message. The next record of the same port and priority has the increases of a lost one."
+            {
+                records_sent ["sent"] "Records sent.";
+                records_unchanged ["unchanged"] "Records withheld because nothing had changed.";
+                records_lost ["lost"] "Records lost with their message; their increases are in later ones.";
+            }
+        IPFIX_READINGS "weir_ipfix_readings_total" ["outcome"] Always
+            "Readings for the IPFIX stream: exported, missed by a late dataplane thread (late), or without memory because the exporter was late (no_memory)."
+            {
+                readings_exported ["exported"] "Readings that were exported.";
+                readings_late ["late"] "Readings whose time the dataplane thread missed.";
+                readings_no_memory ["no_memory"] "Readings for which the exporter had left no memory.";
+            }
+    }
+
     /// What the dataplane's polling loop has counted since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     DataplaneCounters, DATAPLANE_COUNTERS "dataplane_" {} {

@@ -50,6 +50,20 @@ pub struct RecordQueue {
     /// Pauses of the neighbour; absent if unchanged since the previous line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<RecordPauses>,
+    /// Credits; absent in a class without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credits: Option<RecordCredits>,
+}
+
+/// Credits of one (port, priority).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecordCredits {
+    /// Those of the neighbor that are consumed and not freed.
+    pub used: u32,
+    /// The neighbor's credits at most; 0 before it has told.
+    pub limit: u32,
+    /// Those given to the neighbor whose frames have not arrived.
+    pub outstanding: u32,
 }
 
 /// Pauses of one (port, priority) in one direction.

@@ -1,7 +1,7 @@
 //! Counters of a port. They only grow; the caller reads them and takes differences.
 
 use crate::metric::Definition;
-use crate::units::{Duration, PRIORITY_COUNT};
+use crate::units::{Duration, Priority, PRIORITY_COUNT};
 
 crate::named! {
     /// Reason why a frame was not forwarded. Every drop has exactly one.
@@ -322,6 +322,8 @@ counters! {
         priority: [PriorityCounters; PRIORITY_COUNT],
         /// Frames from this port that were dropped.
         drops: DropCounts,
+        /// Data frames among them, by priority. Control frames and frames that cannot be read have none.
+        data_drops: [u64; PRIORITY_COUNT],
     } {
         FORWARDING_LOOPS "weir_forwarding_loops_total" ["port"] Always
             "Times that the port was blocked for flooded frames, in a VLAN or in all, because of a loop."
@@ -395,9 +397,15 @@ counters! {
 }
 
 impl PortCounters {
-    /// Counts a dropped frame.
+    /// Counts the drop of a frame without a priority.
     pub fn drop_frame(&mut self, reason: DropReason) {
         self.drops[reason.index()] += 1;
+    }
+
+    /// Counts the drop of a data frame.
+    pub fn drop_data(&mut self, priority: Priority, reason: DropReason) {
+        self.drop_frame(reason);
+        self.data_drops[priority.index()] += 1;
     }
 
     /// Frames dropped for any reason.

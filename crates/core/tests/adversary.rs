@@ -343,7 +343,12 @@ impl Trial {
         };
         let tag = tag.map(|number| VlanTag::new(Priority::ALL[0], vlan(number)));
         let inside = Inside { honest: None };
-        if self.happens(10) && self.switch.check_nested_tag(by, tag).is_err() {
+        if self.happens(10)
+            && self
+                .switch
+                .check_nested_tag(by, frame.priority, tag)
+                .is_err()
+        {
             self.free.push(frame.handle);
             return self.count(by, false);
         }

@@ -1,8 +1,9 @@
-//! Messages that a switch sends to collectors: [sFlow version 5](sflow), with discarded packets.
+//! Messages that a switch sends to collectors: [sFlow version 5](sflow) with discarded packets, and [IPFIX](ipfix).
 //!
 //! The encoders do no I/O and read no clock; the caller sends the messages. Every message fits a UDP payload of
 //! [`PAYLOAD_MAX`] bytes.
 
+pub mod ipfix;
 pub mod sflow;
 mod writer;
 

@@ -31,6 +31,10 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
+    pub(crate) fn put_u16(&mut self, value: u16) {
+        self.put(&value.to_be_bytes());
+    }
+
     pub(crate) fn put_u32(&mut self, value: u32) {
         self.put(&value.to_be_bytes());
     }
@@ -59,8 +63,16 @@ impl Writer {
     }
 
     pub(crate) fn set_u32(&mut self, at: usize, value: u32) {
-        if let Some(place) = self.0.get_mut(at..at + 4) {
-            place.copy_from_slice(&value.to_be_bytes());
+        self.set(at, &value.to_be_bytes());
+    }
+
+    pub(crate) fn set_u16(&mut self, at: usize, value: u16) {
+        self.set(at, &value.to_be_bytes());
+    }
+
+    fn set(&mut self, at: usize, bytes: &[u8]) {
+        if let Some(place) = self.0.get_mut(at..at + bytes.len()) {
+            place.copy_from_slice(bytes);
         }
     }
 }

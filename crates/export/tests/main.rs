@@ -1,4 +1,6 @@
 //! All integration tests of the package, in one executable.
 
 mod book;
+mod capture;
+mod ipfix;
 mod sflow;

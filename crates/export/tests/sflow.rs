@@ -1,8 +1,6 @@
 //! Two independent decoders read every structure: the crate `sflow-parser`, and tshark.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
-use std::process::Command;
 
 use proptest::prelude::*;
 use sflow_parser::models::{self, Address, CounterData, FlowData, SampleData};
@@ -12,6 +10,8 @@ use weir_export::sflow::{
     Code, Datagram, DiscardedPacket, Header, PacketSample, PortCounters, HEADER_MAX,
 };
 use weir_export::PAYLOAD_MAX;
+
+use crate::capture::{tshark, write_capture};
 
 const AGENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 /// Too large for the compact form of an interface.
@@ -210,46 +210,6 @@ fn a_parser_reads_the_code_and_the_name_of_every_drop_reason() {
     assert_eq!(reported, expected);
 }
 
-/// Writes `payloads` as UDP from 192.0.2.7 to port 6343, in the format of pcap(5).
-fn write_capture(path: &Path, payloads: &[Vec<u8>]) {
-    let mut bytes = Vec::new();
-    bytes.extend(0xa1b2_c3d4_u32.to_le_bytes());
-    bytes.extend([2, 0, 4, 0]);
-    for value in [0, 0, 65_535, 1_u32] {
-        bytes.extend(value.to_le_bytes());
-    }
-    for payload in payloads {
-        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
-        let udp = payload.len() as u16 + 8;
-        frame.extend((udp + 20).to_be_bytes());
-        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 7, 192, 0, 2, 9]);
-        frame.extend(6_343_u16.to_be_bytes());
-        frame.extend(6_343_u16.to_be_bytes());
-        frame.extend(udp.to_be_bytes());
-        frame.extend([0, 0]);
-        frame.extend(payload);
-        let length = frame.len() as u32;
-        for value in [0, 0, length, length] {
-            bytes.extend(value.to_le_bytes());
-        }
-        bytes.extend(&frame);
-    }
-    std::fs::write(path, bytes).unwrap();
-}
-
-fn tshark(capture: &Path, filter: &str, fields: &[&str]) -> String {
-    let mut tshark = Command::new("tshark");
-    tshark.args(["-n", "-r"]).arg(capture).args(["-Y", filter]);
-    tshark.args(["-T", "fields"]);
-    for field in fields {
-        tshark.args(["-e", field]);
-    }
-    let output = tshark.output().expect("tshark is installed");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
 fn tshark_reads_all_datagrams_without_complaint() {
     let directory = tempfile::tempdir().unwrap();
@@ -260,7 +220,7 @@ fn tshark_reads_all_datagrams_without_complaint() {
     let mut cut = payloads[0].clone();
     cut.truncate(cut.len() / 2);
     payloads.push(cut);
-    write_capture(&capture, &payloads);
+    write_capture(&capture, 6_343, &payloads);
     let objections = tshark(&capture, "_ws.malformed", &["frame.number"]);
     assert_eq!(objections, format!("{}\n", count + 1));
     let first = tshark(

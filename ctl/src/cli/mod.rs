@@ -230,13 +230,20 @@ Examples:
     Mirrors,
     /// Streams to collectors: what was sent, withheld and lost.
     #[command(after_help = "\
-sFlow is configured by [sflow]; a change needs a restart.
+sFlow is configured by [sflow], IPFIX by [ipfix]; a change needs a restart.
 
-Columns:
+Columns of sFlow:
   sent      samples in datagrams that the kernel took. UDP does not confirm that
             the collector received them
   withheld  dropped frames beyond `drops-per-second`
   lost      for lack of memory, or with a datagram that the kernel did not take
+
+Outcomes of IPFIX:
+  refused   errors that came back from the collector's host, among those sent
+  unchanged records without news, which are not sent
+  lost      not taken by the kernel. Later records have the increases of lost ones
+  late      readings that the dataplane missed
+  no memory readings for which the exporter was late
 
 Examples:
   switchctl exports

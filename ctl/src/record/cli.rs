@@ -9,9 +9,9 @@ pub const RECORD_HELP: &str = "\
 The dataplane thread itself reads its queues, pauses and drops at the interval,
 into memory of the daemon that is bounded. Readings that were due and are
 missing are counted and reported at the end: the thread was late, or this
-command slow. Totals stay right without them. At most four recordings and
-exports run at a time, a recording takes an hour or a million rows at most, and
-Ctrl-C ends it early: the files have what was read until then.
+command slow. Totals stay right without them. At most four recordings run at a
+time, a recording takes an hour or a million rows at most, and Ctrl-C ends it
+early: the files have what was read until then.
 
 --parquet writes a table with a row for each port and priority that has changed
 since the last reading, and for each port and reason with new drops:
@@ -23,6 +23,9 @@ since the last reading, and for each port and reason with new drops:
   received_pause_nanos    reading, and time for which it has paused since then
   sent_pauses,            the same of pauses of the neighbor by the port
   sent_pause_nanos
+  credits_used,           in a class with credits: those of the neighbor that are
+  credit_limit,           consumed and not freed, the most that it gives, and
+  credits_outstanding     those given to it whose frames have not arrived
   reason, dropped_frames  frames from the port, dropped since the last reading
 Sums over the table are the differences of the switch's counters.
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use weir_api::record::{RecordDrops, RecordLine, RecordPauses, RecordQueue};
+use weir_api::record::{RecordCredits, RecordDrops, RecordLine, RecordPauses, RecordQueue};
 use weir_api::words::Reason;
 use weir_recording::table::{Cell, CellKind, Column};
 
-/// Columns of every row, then those of queues, then those of drops.
-const COLUMNS: [(&str, CellKind, bool); 11] = [
+/// Columns that every row has, then those of queues, then those of drops.
+const COLUMNS: [(&str, CellKind, bool); 14] = [
     ("monotonic_nanos", CellKind::Count, false),
     ("port", CellKind::Text, false),
     ("priority", CellKind::Count, true),
@@ -17,10 +17,17 @@ const COLUMNS: [(&str, CellKind, bool); 11] = [
     ("received_pause_nanos", CellKind::Count, true),
     ("sent_pauses", CellKind::Count, true),
     ("sent_pause_nanos", CellKind::Count, true),
+    ("credits_used", CellKind::Count, true),
+    ("credit_limit", CellKind::Count, true),
+    ("credits_outstanding", CellKind::Count, true),
     ("reason", CellKind::Text, true),
     ("dropped_frames", CellKind::Count, true),
 ];
 
+/// Place of the first column of drops.
+const REASON: usize = COLUMNS.len() - 2;
+
+/// The table's columns.
 pub fn columns() -> Vec<Column> {
     let columns = COLUMNS.into_iter();
     columns
@@ -64,6 +71,10 @@ impl Rows {
         };
         let [received_pauses, received_nanos] = both(received, last_received);
         let [sent_pauses, sent_nanos] = both(sent, last_sent);
+        let credits = |value: fn(&RecordCredits) -> u32| {
+            let value = queue.credits.as_ref().map(value);
+            value.map_or(Cell::Null, |value| Cell::count(value.into()))
+        };
         self.rows.push(vec![
             Cell::count(nanos),
             Cell::text(&queue.port),
@@ -74,6 +85,9 @@ impl Rows {
             received_nanos,
             sent_pauses,
             sent_nanos,
+            credits(|credits| credits.used),
+            credits(|credits| credits.limit),
+            credits(|credits| credits.outstanding),
             Cell::Null,
             Cell::Null,
         ]);
@@ -91,8 +105,8 @@ impl Rows {
             let mut row = vec![Cell::Null; COLUMNS.len()];
             row[0] = Cell::count(nanos);
             row[1] = Cell::text(&drops.port);
-            row[9] = Cell::text(reason.as_str());
-            row[10] = Cell::count(more);
+            row[REASON] = Cell::text(reason.as_str());
+            row[REASON + 1] = Cell::count(more);
             self.rows.push(row);
         }
     }

@@ -13,7 +13,7 @@ use axum::Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use weir_api::record::{
-    RecordDrops, RecordLine, RecordPauses, RecordQueue, RecordRequest, RECORD_TYPE,
+    RecordCredits, RecordDrops, RecordLine, RecordPauses, RecordQueue, RecordRequest, RECORD_TYPE,
 };
 use weir_core::counters::DropReason;
 use weir_core::switch::PauseGauges;
@@ -23,7 +23,7 @@ use super::capture::{Parts, PARTS_WAITING};
 use super::ApiError;
 use crate::control::{Shared, Stage};
 use crate::dataplane::series::{
-    PortReading, Reading, Series, INTERVAL_MAX, INTERVAL_MIN, SERIES_MAX,
+    PortReading, QueueReading, Reading, Series, INTERVAL_MAX, INTERVAL_MIN, SERIES_MAX,
 };
 
 /// Polling interval of the series; longer than that of readings, to save wake-ups.
@@ -40,7 +40,7 @@ pub(super) async fn begin(
     let (interval, duration) = check(&request).map_err(ApiError::bad_request)?;
     let place = shared.dataplane.series.take().ok_or_else(|| ApiError {
         status: StatusCode::CONFLICT,
-        error: format!("{SERIES_MAX} recordings and exports are running already, the maximum"),
+        error: format!("{SERIES_MAX} recordings are running already, the most allowed"),
     })?;
     let (parts, receiver) = mpsc::channel(PARTS_WAITING);
     let (started, start) = oneshot::channel();
@@ -191,7 +191,9 @@ impl Writer {
             for priority in Priority::ALL {
                 let now = &port.priorities[priority.index()];
                 let last = last.map(|last| &last.priorities[priority.index()]);
-                if last == Some(now) {
+                // Lines have drops by reason.
+                let dropped = now.dropped;
+                if last.is_some_and(|last| QueueReading { dropped, ..*last } == *now) {
                     continue;
                 }
                 line.queues.push(RecordQueue {
@@ -201,6 +203,11 @@ impl Writer {
                     egress_bytes: now.egress.get(),
                     received: changed(last.map(|last| &last.received), &now.received),
                     sent: changed(last.map(|last| &last.sent), &now.sent),
+                    credits: now.credits.map(|credits| RecordCredits {
+                        used: credits.used,
+                        limit: credits.limit,
+                        outstanding: credits.outstanding,
+                    }),
                 });
             }
             if last.map(|last| &last.drops) != Some(&port.drops) {

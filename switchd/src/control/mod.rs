@@ -8,11 +8,12 @@ pub mod asked;
 pub mod deadlock_log;
 pub mod devices;
 pub mod event_log;
+mod exporting;
 pub mod flight_recorder;
 pub mod health;
 pub mod history;
 pub mod info;
-pub mod kept;
+pub mod ipfix;
 pub mod lldp;
 mod log;
 pub mod reloading;
@@ -34,10 +35,11 @@ use crate::model::clock;
 use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;
 use info::SwitchInfo;
+use ipfix::{IpfixSettings, IpfixStream};
 use lldp::LldpSettings;
 use sflow::{SflowAgent, SflowSettings};
 use shared::watermarks::Watermarks;
-use shared::Records;
+use shared::{Exports, Records};
 use supervisor::Supervisor;
 
 pub use reloading::{ReloadError, Reloading};
@@ -66,6 +68,8 @@ pub struct ControlSettings {
     pub lldp: LldpSettings,
     /// The sFlow agent; `None` while it is off.
     pub sflow: Option<SflowSettings>,
+    /// The IPFIX stream; `None` while it is off.
+    pub ipfix: Option<IpfixSettings>,
 }
 
 /// The running control plane.
@@ -99,8 +103,13 @@ pub fn start(
     let records = Records::new(history, flights, watermarks);
     let port_count = info.ports.len();
     let sflow = settings.sflow.clone();
-    let sflow = sflow.map(|settings| SflowAgent::new(settings, port_count));
-    let shared = Shared::new(info, records, neighbours, xdp, sender, sflow);
+    let exports = Exports {
+        sflow: sflow.map(|settings| SflowAgent::new(settings, port_count)),
+        ipfix: settings
+            .ipfix
+            .map(|settings| IpfixStream::new(settings, port_count)),
+    };
+    let shared = Shared::new(info, records, neighbours, xdp, sender, exports);
     let shared = Arc::new(shared);
     shared
         .records

@@ -1,14 +1,14 @@
 //! State of the sFlow agent: its taps, and what it has sent.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_api::counters::SflowCounters;
 use weir_config::daemon::SflowConfig;
-use weir_core::{Duration, Instant, PortSet};
+use weir_core::{Duration, PortSet};
 
+use super::exporting::LastError;
 use crate::dataplane::tap::{Choice, Tap, TapFigures, TapPlan};
-use crate::model::clock;
 
 /// Maximum number of sampled frames that wait for the agent: 400 ms at 10,000 samples per second.
 const SAMPLES_WAITING: usize = 4_096;
@@ -17,15 +17,13 @@ const SAMPLES_WAITING: usize = 4_096;
 const SECONDS_WAITING: usize = 2;
 /// Minimum capacity for waiting reports.
 const DROPS_WAITING_MIN: usize = 64;
-/// Time for which a send error is shown.
-const ERROR_SHOWN: Duration = Duration::from_secs(60);
 
 /// Settings of the agent.
 #[derive(Clone, Debug)]
 pub struct SflowSettings {
     /// The collector.
     pub collector: SocketAddr,
-    /// The switch's address in datagrams; `None` for that of the socket.
+    /// The switch's address in datagrams; `None` if it is not known.
     pub agent: Option<IpAddr>,
     /// Time between two counter samples of a port.
     pub interval: Duration,
@@ -42,9 +40,10 @@ pub struct SflowSettings {
 impl SflowSettings {
     /// Returns the settings of `[sflow]`; `None` while it is off.
     pub fn new(config: &SflowConfig, seed: u64) -> Option<Self> {
+        let collector = config.collector?;
         Some(Self {
-            collector: config.collector?,
-            agent: config.agent,
+            collector,
+            agent: config.agent.or_else(|| own_address(collector)),
             interval: config.interval,
             sampling: config.sampling,
             drops_per_second: config.drops_per_second,
@@ -54,7 +53,19 @@ impl SflowSettings {
     }
 }
 
-/// State of the agent for its readers.
+/// Returns the address from which this machine reaches `collector`, if there is a route. Sends nothing. A running switch may no
+/// longer ask.
+pub fn own_address(collector: SocketAddr) -> Option<IpAddr> {
+    let any = match collector {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(collector).ok()?;
+    socket.local_addr().ok().map(|own| own.ip())
+}
+
+/// The agent as its readers see it.
 #[derive(Debug)]
 pub struct SflowAgent {
     settings: SflowSettings,
@@ -68,8 +79,7 @@ pub struct SflowAgent {
 #[derive(Debug, Default)]
 struct State {
     counters: SflowCounters,
-    agent: Option<IpAddr>,
-    error: Option<(Instant, String)>,
+    error: LastError,
 }
 
 impl SflowAgent {
@@ -112,28 +122,14 @@ impl SflowAgent {
         &self.settings
     }
 
-    /// Returns the switch's address in datagrams, once it is known.
-    pub fn agent(&self) -> Option<IpAddr> {
-        self.state().agent
-    }
-
-    /// Notes the switch's address in datagrams.
-    pub fn set_agent(&self, agent: IpAddr) {
-        self.state().agent = Some(agent);
-    }
-
-    /// Returns the last send error, if it is recent.
+    /// The last error of sending, if it is recent.
     pub fn error(&self) -> Option<String> {
-        let now = clock::now();
-        let state = self.state();
-        let recent = state.error.as_ref();
-        let recent = recent.filter(|(at, _)| now.saturating_since(*at) < ERROR_SHOWN);
-        recent.map(|(_, error)| error.clone())
+        self.state().error.recent()
     }
 
     /// Records a send error.
     pub fn note_error(&self, error: String) {
-        self.state().error = Some((clock::now(), error));
+        self.state().error.note(error);
     }
 
     /// Updates the counters.

@@ -193,6 +193,10 @@ impl Doors {
             let agent = export::sflow::run(Arc::clone(shared));
             tasks.push(while_it_lasts(shared, agent));
         }
+        if shared.ipfix.is_some() {
+            let stream = export::ipfix::run(Arc::clone(shared));
+            tasks.push(while_it_lasts(shared, stream));
+        }
         if let Some(limit) = plan.watchdog {
             tasks.push(tokio::spawn(watchdog::beat(Arc::clone(shared), limit)));
         }

@@ -13,6 +13,7 @@ use super::reload::history;
 use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
 use crate::control::info::{ClassInfo, MarkingInfo, PortCable, PortInfo, Stations, SwitchInfo};
+use crate::control::ipfix::IpfixSettings;
 use crate::control::sflow::SflowSettings;
 use crate::control::ControlSettings;
 use crate::dataplane::link::AttachedPort;
@@ -49,6 +50,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
             flights: flights(config),
             lldp: announcement::lldp(config),
             sflow: SflowSettings::new(&config.sflow, seed),
+            ipfix: IpfixSettings::new(&config.ipfix),
         },
         drain,
         reloader: None,

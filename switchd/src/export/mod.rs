@@ -2,4 +2,6 @@
 //!
 //! Design: docs/src/internals/design/api.md.
 
+mod collector;
+pub mod ipfix;
 pub mod sflow;

@@ -2,8 +2,7 @@
 //!
 //! UDP's only feedback is errors of the kernel and the collector's host, which are counted and never waited for.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
@@ -12,7 +11,8 @@ use tokio::time::Instant as TokioInstant;
 use weir_core::PortId;
 use weir_export::sflow::{Datagram, DiscardedPacket, Header, PacketSample, PortCounters};
 
-use crate::control::sflow::SflowAgent;
+use super::collector::{Collector, RETRY};
+use crate::control::sflow::{SflowAgent, SflowSettings};
 use crate::control::shared::Published;
 use crate::control::Shared;
 use crate::dataplane::tap::{Record, Tap, DROPS_PLACE, SAMPLES_PLACE};
@@ -21,8 +21,6 @@ use crate::model::sight::Verdict;
 
 /// Polling interval of the copied frames, and thus the maximum delay of a report.
 const POLL: StdDuration = StdDuration::from_millis(50);
-/// Interval between attempts to open a socket, or to reach the dataplane.
-const RETRY: StdDuration = StdDuration::from_secs(1);
 
 /// Runs the agent for as long as the switch runs; returns at once while sFlow is off.
 pub async fn run(shared: Arc<Shared>) {
@@ -45,14 +43,13 @@ pub async fn run(shared: Arc<Shared>) {
         "sFlow started"
     );
     let interval = StdDuration::from_nanos(settings.interval.as_nanos());
-    let mut sender = Sender::new(Arc::clone(&shared));
-    // Counters first: a collector needs them to know the ports.
+    let mut sender = Sender::new(Arc::clone(&shared), settings);
+    // Counters at once: a collector needs them to know the ports.
     let mut counters_due = TokioInstant::now();
     let mut poll = tokio::time::interval(POLL);
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         poll.tick().await;
-        sender.connect();
         sender.send_waiting(agent);
         if TokioInstant::now() >= counters_due {
             counters_due = TokioInstant::now() + interval;
@@ -81,47 +78,28 @@ struct Samples {
 
 struct Sender {
     shared: Arc<Shared>,
-    socket: Option<(UdpSocket, Datagram)>,
-    retry_at: TokioInstant,
+    collector: Collector,
+    datagram: Datagram,
     sequences: Vec<Sequences>,
     written: Samples,
 }
 
 impl Sender {
-    fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<Shared>, settings: &SflowSettings) -> Self {
         let sequences = vec![Sequences::default(); shared.info.ports.len()];
+        let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let mut datagram = Datagram::new(settings.agent.unwrap_or(unknown));
+        datagram.begin(uptime_ms(&shared));
         Self {
             shared,
-            socket: None,
-            retry_at: TokioInstant::now(),
+            collector: Collector::new(settings.collector),
+            datagram,
             sequences,
             written: Samples::default(),
         }
     }
 
-    /// Opens the socket if there is none. Fails without a route to the collector and is then retried.
-    fn connect(&mut self) {
-        let Some(agent) = self.shared.sflow.as_ref() else {
-            return;
-        };
-        if self.socket.is_some() || TokioInstant::now() < self.retry_at {
-            return;
-        }
-        self.retry_at = TokioInstant::now() + RETRY;
-        let settings = agent.settings();
-        match open(settings.collector) {
-            Ok((socket, own)) => {
-                let address = settings.agent.unwrap_or(own);
-                agent.set_agent(address);
-                let mut datagram = Datagram::new(address);
-                datagram.begin(uptime_ms(&self.shared));
-                self.socket = Some((socket, datagram));
-            }
-            Err(error) => agent.note_error(error.to_string()),
-        }
-    }
-
-    /// Sends the frames that wait in the taps, at most as many as the taps hold.
+    /// Sends what the taps have, as many frames at most as they have room for.
     fn send_waiting(&mut self, agent: &SflowAgent) {
         for tap in [&agent.drops, &agent.samples].into_iter().flatten() {
             for _ in 0..tap.plan().ring_frames {
@@ -197,42 +175,26 @@ impl Sender {
         }
     }
 
-    /// Adds a sample, in a new datagram if the current one is full. Returns false without a socket.
+    /// Adds a sample, in the next datagram if this one is full.
     fn add(&mut self, agent: &SflowAgent, add: impl Fn(&mut Datagram) -> bool) -> bool {
-        let Some((_, datagram)) = &mut self.socket else {
-            return false;
-        };
-        if add(datagram) {
+        if add(&mut self.datagram) {
             return true;
         }
         self.flush(agent);
         // An empty datagram has room for any sample.
-        self.socket
-            .as_mut()
-            .is_some_and(|(_, datagram)| add(datagram))
+        add(&mut self.datagram)
     }
 
     /// Sends the datagram if it has samples.
     fn flush(&mut self, agent: &SflowAgent) {
-        let Some((socket, datagram)) = &mut self.socket else {
-            return;
-        };
-        if datagram.samples() == 0 {
+        if self.datagram.samples() == 0 {
             return;
         }
-        let bytes = datagram.bytes();
-        let mut outcome = socket.send(bytes);
-        let mut refusal = None;
-        if let Err(error) = outcome {
-            // The kernel reports an error of an earlier datagram instead of sending this one.
-            outcome = socket.send(bytes);
-            refusal = Some(error).filter(|_| outcome.is_ok());
-        }
+        let outcome = self.collector.send(self.datagram.bytes());
         let written = std::mem::take(&mut self.written);
-        let is_sent = outcome.is_ok();
         agent.count(|counters| {
-            counters.datagrams_refused += u64::from(refusal.is_some());
-            let places = if is_sent {
+            counters.datagrams_refused += u64::from(outcome.is_refused);
+            let places = if outcome.is_sent {
                 counters.datagrams_sent += 1;
                 [
                     &mut counters.counters_sent,
@@ -252,24 +214,11 @@ impl Sender {
             *packets += written.packets;
             *drops += written.drops;
         });
-        if let Some(error) = outcome.err().or(refusal) {
-            agent.note_error(error.to_string());
+        if let Some(error) = outcome.error {
+            agent.note_error(error);
         }
-        datagram.begin(uptime_ms(&self.shared));
+        self.datagram.begin(uptime_ms(&self.shared));
     }
-}
-
-/// Opens a connected, non-blocking socket; returns it with its own address.
-fn open(collector: SocketAddr) -> io::Result<(UdpSocket, IpAddr)> {
-    let any = match collector {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.set_nonblocking(true)?;
-    socket.connect(collector)?;
-    let own = socket.local_addr()?.ip();
-    Ok((socket, own))
 }
 
 fn uptime_ms(shared: &Shared) -> u32 {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use weir_api::counters::{
-    DATAPLANE_COUNTERS, DEVICE_LOSSES, GNMI_COUNTERS, KERNEL_LOSSES, MIRROR_COUNTERS,
-    SFLOW_COUNTERS,
+    DATAPLANE_COUNTERS, DEVICE_LOSSES, GNMI_COUNTERS, IPFIX_COUNTERS, KERNEL_LOSSES,
+    MIRROR_COUNTERS, SFLOW_COUNTERS,
 };
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::control::IgnoreReason;
@@ -21,6 +21,7 @@ use super::families::Families;
 use super::priorities::QueueState;
 use crate::api::views::shown_priorities;
 use crate::control::info::PortInfo;
+use crate::control::ipfix::IpfixStream;
 use crate::control::sflow::SflowAgent;
 use crate::control::shared::watermarks::Watermarks;
 use crate::control::shared::Published;
@@ -149,6 +150,8 @@ impl SnapshotCollector {
         families.add_counters(GNMI_COUNTERS, &[], &shared.gnmi.counters());
         let sflow = shared.sflow.as_ref().map(SflowAgent::counters);
         families.add_counters(SFLOW_COUNTERS, &[], &sflow.unwrap_or_default());
+        let ipfix = shared.ipfix.as_ref().map(IpfixStream::counters);
+        families.add_counters(IPFIX_COUNTERS, &[], &ipfix.unwrap_or_default());
         for (reason, count) in IgnoreReason::ALL.iter().zip(figures.clcm.clcm_ignored) {
             families.add(&define::CLCM_IGNORED, &[reason.name()], count as f64);
         }

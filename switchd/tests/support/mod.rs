@@ -32,7 +32,7 @@ use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, Programs, RunningDataplane, Stopped};
 use weir_switchd::dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
-use weir_switchd::dataplane::series::{Series, SERIES_MAX};
+use weir_switchd::dataplane::series::{Series, PLACES};
 use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::classify::Trusted;
 use weir_switchd::model::clock;
@@ -130,6 +130,7 @@ pub fn settings() -> ControlSettings {
         flights: FlightSettings::new(Duration::from_millis(20), Duration::from_millis(5)),
         lldp: LldpSettings::default(),
         sflow: None,
+        ipfix: None,
     }
 }
 
@@ -154,7 +155,8 @@ pub struct FakeDataplane {
     pub concerns: Arc<Mutex<Concerns>>,
     commands: Arc<Mutex<Vec<Command>>>,
     pub taps: Arc<Mutex<Taps>>,
-    pub series: Arc<Mutex<[Option<Arc<Series>>; SERIES_MAX]>>,
+    /// Series that are read.
+    pub series: Arc<Mutex<[Option<Arc<Series>>; PLACES]>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
     /// Changed settings of XDP programs.

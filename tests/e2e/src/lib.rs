@@ -4,6 +4,7 @@
 
 pub mod book;
 pub mod browser;
+pub mod collector;
 pub mod cpu;
 pub mod faults;
 pub mod iperf;
@@ -16,7 +17,7 @@ pub mod switches;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_api::daemon::{Pfc, Port};
 use weir_api::run::RunResult;
@@ -153,6 +154,16 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     wait_for(PATIENCE, || Ok(condition()))
         .unwrap_or_else(|error| panic!("{error:#}"))
         .unwrap_or_else(|| panic!("not within {} s: {what}", PATIENCE.as_secs()))
+}
+
+/// Returns after `time`, and calls `check` again and again meanwhile.
+pub fn go_on_for(time: Duration, mut check: impl FnMut()) {
+    let began = Instant::now();
+    let over = || {
+        check();
+        Ok((began.elapsed() >= time).then_some(()))
+    };
+    wait_for(time + PATIENCE, over).unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 /// Returns the output of a program that must succeed.

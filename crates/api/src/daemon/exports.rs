@@ -9,6 +9,9 @@ pub struct Exports {
     /// The sFlow agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sflow: Option<Sflow>,
+    /// The IPFIX stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipfix: Option<Ipfix>,
 }
 
 /// The sFlow agent: settings in force, and counters.
@@ -16,7 +19,7 @@ pub struct Exports {
 pub struct Sflow {
     /// Address and port of the collector.
     pub collector: String,
-    /// Address that identifies the switch to the collector; `null` until the collector can be reached.
+    /// Address by which the collector knows the switch; `null` if none is set and there was no route at the start.
     pub agent: Option<String>,
     /// Interval between two counter samples of a port.
     pub interval_seconds: f64,
@@ -52,4 +55,37 @@ pub struct Sflow {
     pub drops_withheld_total: u64,
     /// Reports of dropped frames lost.
     pub drops_lost_total: u64,
+}
+
+/// The IPFIX stream: settings in force, and what it has sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Ipfix {
+    /// Address and port of the collector.
+    pub collector: String,
+    /// Time between two readings.
+    pub interval_seconds: f64,
+    /// The switch's number in messages.
+    pub observation_domain: u32,
+    /// Private enterprise number of the stream's own elements.
+    pub enterprise: u32,
+    /// The last error of sending, until a minute has passed without another one.
+    pub error: Option<String>,
+    /// Messages that the kernel took.
+    pub messages_sent_total: u64,
+    /// Errors that came back for messages sent before.
+    pub messages_refused_total: u64,
+    /// Messages that the kernel did not take.
+    pub messages_lost_total: u64,
+    /// Records sent.
+    pub records_sent_total: u64,
+    /// Records withheld because nothing had changed.
+    pub records_unchanged_total: u64,
+    /// Records lost with their message; later ones have their increases.
+    pub records_lost_total: u64,
+    /// Readings that were exported.
+    pub readings_exported_total: u64,
+    /// Readings whose time the dataplane thread missed.
+    pub readings_late_total: u64,
+    /// Readings for which the exporter had left no memory.
+    pub readings_no_memory_total: u64,
 }

@@ -33,7 +33,7 @@ use crate::words::{
 pub use buffers::{Buffers, Cable, Pool, PooledBuffer};
 pub use credits::{CreditMessages, Credits, ReceivingCredits, SendingCredits};
 pub use ecn::{EcnChange, EcnProfile};
-pub use exports::{Exports, Sflow};
+pub use exports::{Exports, Ipfix, Sflow};
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};

@@ -144,7 +144,7 @@ pub const ROUTES: &[Route] = &[
     shown(
         Endpoint::Exports,
         "/v1/exports",
-        "Settings and counters of the sFlow agent.",
+        "What is sent to collectors by sFlow and IPFIX.",
         Content::of::<Exports>(),
         &["exports"],
     ),

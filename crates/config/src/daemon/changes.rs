@@ -108,6 +108,7 @@ impl DaemonConfig {
         next.control_frames.take_live(&file.control_frames);
         next.watermark.take_live(&file.watermark);
         next.sflow.take_live(&file.sflow);
+        next.ipfix.take_live(&file.ipfix);
         let same_cables = self.has_cables_of(file);
         for class in &mut next.classes {
             if let Some(wanted) = file.classes.iter().find(|other| other.name == class.name) {

@@ -1,4 +1,4 @@
-//! `[sflow]`: reports to collectors.
+//! `[sflow]` and `[ipfix]`: reports to collectors.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,8 +19,8 @@ settings! {
     SflowConfig in "sflow" {
         "collector" collector: Option<SocketAddr> as Listen = None, "", Restart, valid::anything;
             "Address and UDP port of an [sFlow](../operations/sflow.md) collector, such as `\"192.0.2.9:6343\"`, or `\"off\"`."
-        "agent" agent: Option<IpAddr> as Address = None => "the daemon's own address towards the collector", "", Restart, valid::anything;
-            "Address by which the collector knows the switch."
+        "agent" agent: Option<IpAddr> as Address = None => "the daemon's own address towards the collector at the start", "", Restart, valid::anything;
+            "Address by which the collector knows the switch. Set it where there may be no route to the collector at the start: datagrams then have 0.0.0.0."
         "interval" interval: Duration = Duration::from_secs(20), "", Restart, valid::between(COUNTER_INTERVALS);
             "Time between two counter samples of a port, 1 s to 3600 s."
         "sampling" sampling: Option<u32> as Count<1, 0x00ff_ffff> = None, "", Restart, valid::anything;
@@ -32,7 +32,28 @@ settings! {
     }
 }
 
-/// A number in this range, or `off` for none.
+/// The shortest interval is that of a series; with a longer one the stream shows no more than metrics do.
+const READING_INTERVALS: (Duration, Duration) =
+    (Duration::from_millis(1), Duration::from_millis(100));
+/// The private enterprise number for documentation (RFC 5612).
+const DOCUMENTATION_ENTERPRISE: u32 = 32_473;
+
+settings! {
+    /// `[ipfix]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    IpfixConfig in "ipfix" {
+        "collector" collector: Option<SocketAddr> as Listen = None, "", Restart, valid::anything;
+            "Address and UDP port of an [IPFIX](../operations/ipfix.md) collector, such as `\"192.0.2.9:4739\"`, or `\"off\"`."
+        "interval" interval: Duration = Duration::from_millis(10), "", Restart, valid::between(READING_INTERVALS);
+            "Time between two readings, 1 ms to 100 ms."
+        "observation-domain" observation_domain: u32 = 1, "", Restart, valid::within(1, u32::MAX.into());
+            "The switch's number among those that send to the collector, 1 to 4294967295."
+        "enterprise" enterprise: u32 = DOCUMENTATION_ENTERPRISE, "", Restart, valid::within(1, u32::MAX.into());
+            "Private enterprise number of the elements that IANA has none for, 1 to 4294967295. The default is the number for documentation: set the number of your organisation, if it has one."
+    }
+}
+
+/// A number between two others, or `off` for none.
 pub(super) struct Count<const LEAST: u64, const MOST: u64>;
 
 impl<const LEAST: u64, const MOST: u64> Form<Option<u32>> for Count<LEAST, MOST> {
@@ -74,6 +95,11 @@ pub(super) fn check_collector(table: &Table<'_>, collector: Option<SocketAddr>) 
             "nothing can be sent there; write the collector's address and its port, such as \"192.0.2.9:6343\"",
         );
     }
+}
+
+/// Checks settings that depend on each other.
+pub(super) fn check_ipfix(table: &Table<'_>, config: &IpfixConfig) {
+    check_collector(table, config.collector);
 }
 
 /// Checks settings that depend on each other.

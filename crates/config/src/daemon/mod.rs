@@ -37,7 +37,7 @@ pub use access::{
 pub use by_class::PerClass;
 pub use changes::{route_key, unlike, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
-pub use export::SflowConfig;
+pub use export::{IpfixConfig, SflowConfig};
 pub use mirror::{Mirror, MIRRORS_MAX};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
@@ -103,6 +103,8 @@ pub struct DaemonConfig {
     pub watermark: WatermarkConfig,
     /// `[sflow]`.
     pub sflow: SflowConfig,
+    /// `[ipfix]`.
+    pub ipfix: IpfixConfig,
 }
 
 /// Chunks of packet memory per port for control frames: reserved in the UMEM, and kept back by the dataplane when it
@@ -285,6 +287,7 @@ impl DaemonConfig {
             control_frames: self.control_frames.clone(),
             watermark: self.watermark,
             sflow: self.sflow.clone(),
+            ipfix: self.ipfix.clone(),
         }
     }
 

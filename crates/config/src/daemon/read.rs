@@ -11,13 +11,13 @@ use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
 use super::credits;
-use super::export::check_sflow;
+use super::export::{check_ipfix, check_sflow};
 use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
-    ForwardingConfig, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig,
-    PageConfig, PfcwdConfig, Port, SflowConfig, Station, WatermarkConfig,
+    ForwardingConfig, GnmiConfig, IpfixConfig, LldpConfig, LogConfig, MetricsConfig,
+    MulticastConfig, PageConfig, PfcwdConfig, Port, SflowConfig, Station, WatermarkConfig,
 };
 use crate::document;
 use crate::names::check_name;
@@ -61,6 +61,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "control-frames",
             "watermark",
             "sflow",
+            "ipfix",
         ],
     ),
     (LogConfig::TABLE, LogConfig::KEYS),
@@ -85,6 +86,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (LldpConfig::TABLE, LldpConfig::KEYS),
     (WatermarkConfig::TABLE, WatermarkConfig::KEYS),
     (SflowConfig::TABLE, SflowConfig::KEYS),
+    (IpfixConfig::TABLE, IpfixConfig::KEYS),
 ];
 
 /// The declared settings of each table, in the order of the reference page.
@@ -115,6 +117,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         ControlFramesConfig,
         WatermarkConfig,
         SflowConfig,
+        IpfixConfig,
     ]
 }
 
@@ -202,6 +205,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         watermark: WatermarkConfig::read(root, WatermarkConfig::default(), valid::together),
         sflow: SflowConfig::read(root, SflowConfig::default(), check_sflow),
+        ipfix: IpfixConfig::read(root, IpfixConfig::default(), check_ipfix),
         ports,
         name,
         run_dir,

@@ -3,7 +3,7 @@
 use weir_core::PortId;
 
 use super::access::ApiTable;
-use super::{DaemonConfig, GnmiConfig, MulticastConfig, SflowConfig};
+use super::{DaemonConfig, GnmiConfig, IpfixConfig, MulticastConfig, SflowConfig};
 use crate::settings::quoted;
 use crate::switch::{ClassTable, RouteTable};
 
@@ -67,6 +67,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     out.push_str(&config.watermark.written());
     if config.sflow != SflowConfig::default() {
         out.push_str(&config.sflow.written());
+    }
+    if config.ipfix != IpfixConfig::default() {
+        out.push_str(&config.ipfix.written());
     }
     out
 }

@@ -259,10 +259,17 @@ impl Switch {
         self.ports.get(port.index()).is_some_and(|port| port.up)
     }
 
-    /// Counts a frame that the caller itself refused.
+    /// Counts a frame without a priority that the caller itself refused.
     pub fn count_drop(&mut self, port: PortId, reason: DropReason) {
         if let Some(port) = self.ports.get_mut(port.index()) {
             port.counters.drop_frame(reason);
+        }
+    }
+
+    /// Counts a data frame that the caller itself refused.
+    pub fn count_data_drop(&mut self, port: PortId, priority: Priority, reason: DropReason) {
+        if let Some(port) = self.ports.get_mut(port.index()) {
+            port.counters.drop_data(priority, reason);
         }
     }
 

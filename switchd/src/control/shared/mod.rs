@@ -17,6 +17,7 @@ use weir_core::{Command, PortId};
 
 use super::asked::impair::Impairments;
 use super::info::SwitchInfo;
+use super::ipfix::IpfixStream;
 use super::sflow::SflowAgent;
 use super::supervisor::Message;
 use crate::dataplane::link::XdpPrograms;
@@ -49,6 +50,14 @@ pub struct Shared {
     pub gnmi: Arc<weir_gnmi::Figures>,
     /// The sFlow agent; `None` while it is off.
     pub sflow: Option<SflowAgent>,
+    /// The IPFIX stream; `None` while it is off.
+    pub ipfix: Option<IpfixStream>,
+}
+
+/// Streams to collectors.
+pub(super) struct Exports {
+    pub(super) sflow: Option<SflowAgent>,
+    pub(super) ipfix: Option<IpfixStream>,
 }
 
 impl Shared {
@@ -58,7 +67,7 @@ impl Shared {
         neighbours: Neighbours,
         xdp: Box<dyn XdpPrograms>,
         inbox: mpsc::Sender<Message>,
-        sflow: Option<SflowAgent>,
+        exports: Exports,
     ) -> Self {
         Self {
             records,
@@ -69,7 +78,8 @@ impl Shared {
             life: Life::new(clock::now()),
             impairments: Impairments::default(),
             gnmi: Arc::default(),
-            sflow,
+            sflow: exports.sflow,
+            ipfix: exports.ipfix,
         }
     }
 

@@ -72,7 +72,7 @@ pub enum Request {
     },
     /// Take readings for this series, or clear the slot.
     Series {
-        /// Slot, below [`SERIES_MAX`](super::series::SERIES_MAX).
+        /// Which place, below [`PLACES`](super::series::PLACES).
         place: usize,
         /// The series.
         series: Option<Arc<Series>>,

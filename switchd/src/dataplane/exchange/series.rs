@@ -10,12 +10,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam::queue::ArrayQueue;
 use weir_core::counters::DropCounts;
-use weir_core::switch::PauseGauges;
+use weir_core::switch::{CreditGauges, PauseGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Bytes, Duration, Instant, PortId, Priority, Switch};
 
-/// Maximum number of concurrent series.
+/// Recordings at a time. They have the first places.
 pub const SERIES_MAX: usize = 4;
+/// Place of the series for IPFIX.
+pub const IPFIX_PLACE: usize = SERIES_MAX;
+/// Series at a time.
+pub const PLACES: usize = SERIES_MAX + 1;
 /// The shortest interval.
 pub const INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// The longest one.
@@ -54,6 +58,31 @@ pub struct QueueReading {
     pub received: PauseGauges,
     /// Pauses sent to the neighbour.
     pub sent: PauseGauges,
+    /// Credits; `None` in a class without.
+    pub credits: Option<CreditReading>,
+    /// Data frames that came from the port with this priority and that the switch core dropped.
+    pub dropped: u64,
+}
+
+/// Credits of one (port, priority).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CreditReading {
+    /// Those of the neighbour that are consumed and not freed.
+    pub used: u32,
+    /// The neighbour's credits at most.
+    pub limit: u32,
+    /// Those given to the neighbour whose frames have not arrived.
+    pub outstanding: u32,
+}
+
+impl From<CreditGauges> for CreditReading {
+    fn from(gauges: CreditGauges) -> Self {
+        Self {
+            used: gauges.sending.used,
+            limit: gauges.sending.limit,
+            outstanding: gauges.receiving.outstanding,
+        }
+    }
 }
 
 impl Reading {
@@ -64,10 +93,14 @@ impl Reading {
             let Some(port) = PortId::from_index(index) else {
                 return;
             };
-            reading.drops = switch.counters(port).drops;
+            let counters = switch.counters(port);
+            reading.drops = counters.drops;
             for (priority, queue) in Priority::ALL.into_iter().zip(&mut reading.priorities) {
                 (queue.ingress, queue.egress) = switch.occupancy(port, priority);
                 [queue.received, queue.sent] = switch.pauses(now, port, priority);
+                let credits = switch.credit_gauges(port, priority);
+                queue.credits = credits.map(CreditReading::from);
+                queue.dropped = counters.data_drops[priority.index()];
             }
         }
     }
@@ -79,7 +112,8 @@ pub struct Series {
     interval: Duration,
     free: ArrayQueue<Box<Reading>>,
     filled: ArrayQueue<Box<Reading>>,
-    lost: AtomicU64,
+    late: AtomicU64,
+    crowded: AtomicU64,
 }
 
 impl Series {
@@ -100,7 +134,8 @@ impl Series {
             interval: interval.clamp(INTERVAL_MIN, INTERVAL_MAX),
             free,
             filled: ArrayQueue::new(count),
-            lost: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            crowded: AtomicU64::new(0),
         }
     }
 
@@ -113,7 +148,7 @@ impl Series {
     #[inline]
     pub fn add(&self, fill: impl FnOnce(&mut Reading)) {
         let Some(mut reading) = self.free.pop() else {
-            self.lose(1);
+            self.crowded.fetch_add(1, Ordering::Relaxed);
             return;
         };
         fill(&mut reading);
@@ -133,18 +168,24 @@ impl Series {
 
     /// Returns the number of readings that were due but lost.
     pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.late() + self.crowded()
     }
 
-    fn lose(&self, count: u64) {
-        self.lost.fetch_add(count, Ordering::Relaxed);
+    /// Those among them whose time the dataplane thread missed.
+    pub fn late(&self) -> u64 {
+        self.late.load(Ordering::Relaxed)
+    }
+
+    /// Those among them for which the reader had left no room.
+    pub fn crowded(&self) -> u64 {
+        self.crowded.load(Ordering::Relaxed)
     }
 }
 
 /// The series of a dataplane.
 #[derive(Debug, Default)]
 pub(in crate::dataplane) struct Readers {
-    readers: [Option<Reader>; SERIES_MAX],
+    readers: [Option<Reader>; PLACES],
     /// When the next reading is due.
     next: Option<Instant>,
 }
@@ -190,7 +231,7 @@ impl Readers {
             }
             let interval = reader.series.interval;
             let late = now.saturating_since(reader.due).as_nanos() / interval.as_nanos().max(1);
-            reader.series.lose(late);
+            reader.series.late.fetch_add(late, Ordering::Relaxed);
             reader.due = reader.due + interval.saturating_mul(late + 1);
             reader.series.add(|reading| reading.fill(now, switch));
         }
@@ -203,7 +244,7 @@ impl Readers {
     }
 }
 
-/// Allocation of series slots.
+/// Places of recordings, taken by those who want one.
 #[derive(Debug, Default)]
 pub struct SeriesPlaces(Mutex<[bool; SERIES_MAX]>);
 

@@ -37,8 +37,11 @@ impl<I: Io> Worker<I> {
         for frame in frames {
             let port = frame.ingress.index();
             let Some(first) = self.store(port, &frame.bytes) else {
-                self.switch
-                    .count_drop(frame.ingress, DropReason::Unclassified);
+                self.switch.count_data_drop(
+                    frame.ingress,
+                    frame.priority,
+                    DropReason::Unclassified,
+                );
                 self.accounts.note_lent(port, 1);
                 self.accounts.note_refused(port, DropReason::Unclassified);
                 continue;
@@ -65,7 +68,8 @@ impl<I: Io> Worker<I> {
     ) -> Result<(), DropReason> {
         let ingress: PortId = frame.ingress;
         let Ok(ethernet) = EthernetView::new_checked(&frame.bytes) else {
-            self.switch.count_drop(ingress, DropReason::Unclassified);
+            self.switch
+                .count_data_drop(ingress, frame.priority, DropReason::Unclassified);
             return Err(DropReason::Unclassified);
         };
         let frame = Frame {

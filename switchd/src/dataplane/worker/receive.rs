@@ -126,14 +126,16 @@ impl<I: Io> Worker<I> {
     #[cold]
     fn drop_impaired(&mut self, now: Instant, port: PortId, chunk: Chunk) {
         self.note_parts(port, chunk);
-        if let Some(meta) = self.io.frame(chunk).0 {
-            if meta.class == FrameClass::Data {
+        let reason = DropReason::Impaired;
+        match self.io.frame(chunk).0 {
+            Some(meta) if meta.class == FrameClass::Data => {
                 self.express.note_received(chunk, port, meta.priority & 7);
                 self.express.note_finished(chunk);
+                let priority = Priority::from_low_bits(meta.priority);
+                self.switch.count_data_drop(port, priority, reason);
             }
+            _ => self.switch.count_drop(port, reason),
         }
-        let reason = DropReason::Impaired;
-        self.switch.count_drop(port, reason);
         if self.taps.is_on() {
             self.show_received(now, port, chunk, Taken::Dropped(reason));
         }
@@ -170,8 +172,8 @@ impl<I: Io> Worker<I> {
                 self.express.note_received(chunk, port, meta.priority & 7);
                 if is_link_local(frame.destination) {
                     self.express.note_finished(chunk);
-                    self.switch
-                        .count_drop(port, DropReason::ReservedDestination);
+                    let reason = DropReason::ReservedDestination;
+                    self.switch.count_data_drop(port, frame.priority, reason);
                     return Taken::Dropped(DropReason::ReservedDestination);
                 }
                 let station = if frame.destination.is_group() && self.stations.is_on() {

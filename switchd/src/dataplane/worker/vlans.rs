@@ -70,17 +70,18 @@ impl<I: Io> Worker<I> {
     ) -> Result<Admitted, DropReason> {
         let chunk = frame.handle.0;
         if !self.io.has_room_for_tag(chunk) {
-            // No driver with room for the record leaves so little.
-            self.switch.count_drop(port, DropReason::Unclassified);
+            // No driver that leaves room for the record leaves so little.
+            self.switch
+                .count_data_drop(port, frame.priority, DropReason::Unclassified);
             return Err(DropReason::Unclassified);
         }
         let tag = tag_of(self.io.frame(chunk).1);
         if let Err(reason) = tag {
-            self.switch.count_drop(port, reason);
+            self.switch.count_data_drop(port, frame.priority, reason);
         }
         let tag = tag?;
         if is_nested(self.io.frame(chunk).1) {
-            self.switch.check_nested_tag(port, tag)?;
+            self.switch.check_nested_tag(port, frame.priority, tag)?;
         }
         let tagged = self.switch.receive_tagged(now, port, frame, tag)?;
         self.forms.due = Some(tagged);

@@ -32,7 +32,7 @@ impl Switch {
     ) -> Result<Admitted, DropReason> {
         let outcome = self.admit(now, port, &frame);
         if let Err(reason) = outcome {
-            self.count_drop(port, reason);
+            self.count_data_drop(port, frame.priority, reason);
             self.promise_credits(port, frame.priority);
         }
         outcome

@@ -15,7 +15,7 @@ use crate::switch::forwarding::{Decision, Egresses, OtherCopies};
 use crate::switch::levels::ShareId;
 use crate::switch::port::Port;
 use crate::switch::Switch;
-use crate::units::{Bytes, Instant, PortId};
+use crate::units::{Bytes, Instant, PortId, Priority};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct InForm {
@@ -70,7 +70,7 @@ impl Switch {
         }
         let outcome = self.admit_tagged(now, port, &frame, tag);
         if let Err(reason) = outcome {
-            self.count_drop(port, reason);
+            self.count_data_drop(port, frame.priority, reason);
             self.promise_credits(port, frame.priority);
         }
         outcome
@@ -87,6 +87,7 @@ impl Switch {
     pub fn check_nested_tag(
         &mut self,
         port: PortId,
+        priority: Priority,
         first: Option<VlanTag>,
     ) -> Result<(), DropReason> {
         let Some(settings) = self.config.vlans.get(port.index()) else {
@@ -94,7 +95,7 @@ impl Switch {
         };
         let says_nothing = first.is_some() && settings.classify(first) == settings.classify(None);
         if says_nothing || settings.mode() == VlanMode::Access {
-            self.count_drop(port, DropReason::NestedTag);
+            self.count_data_drop(port, priority, DropReason::NestedTag);
             return Err(DropReason::NestedTag);
         }
         Ok(())

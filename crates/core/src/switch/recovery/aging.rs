@@ -55,7 +55,7 @@ impl Switch {
             dropped |= self.take_if_front(now, &place, expired.handle, DropReason::Aged);
         }
         if dropped {
-            self.count_drop(ingress, DropReason::Aged);
+            self.count_data_drop(ingress, priority, DropReason::Aged);
         }
     }
 }

@@ -49,7 +49,7 @@ impl Switch {
         if state.egress[priority.index()].note_discard(length) {
             self.note_empty(egress, priority);
         }
-        self.count_drop(departure.ingress, reason);
+        self.count_data_drop(departure.ingress, priority, reason);
         if let Some(handle) = self.complete(now, egress, departure.handle) {
             self.discarded.push_back(Discarded {
                 handle,
@@ -103,7 +103,7 @@ impl Switch {
         let front = self.queues.front(place);
         let dropped = front.is_some_and(|handle| self.take_if_front(now, place, handle, reason));
         if dropped {
-            self.count_drop(place.ingress, reason);
+            self.count_data_drop(place.ingress, place.priority, reason);
         }
         dropped
     }

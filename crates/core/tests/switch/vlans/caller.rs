@@ -112,7 +112,7 @@ impl Caller {
         let foreseen = self.switch.explain_tagged(self.now, port, &frame, tag);
         let behind = &bytes[if tag.is_some() { 16 } else { 12 }..][..2];
         let outcome = match [[0x81, 0x00], [0x88, 0xa8]].contains(&[behind[0], behind[1]]) {
-            true => self.switch.check_nested_tag(port, tag),
+            true => self.switch.check_nested_tag(port, frame.priority, tag),
             false => Ok(()),
         };
         let outcome = outcome.and_then(|()| self.switch.receive_tagged(self.now, port, frame, tag));

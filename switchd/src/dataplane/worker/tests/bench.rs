@@ -56,6 +56,8 @@ pub(super) struct Setup {
     pub(super) ring: usize,
     /// Chunks beyond those that back the buffers.
     pub(super) spare: usize,
+    /// Chunks beyond those that the switch has a place for in its tables.
+    pub(super) surplus: usize,
     pub(super) link_down_hold: Duration,
     /// By port; empty if the switch ignores tags.
     pub(super) vlans: Vec<VlanPort>,
@@ -78,6 +80,7 @@ impl Default for Setup {
             buffer: Bytes::new(8 * 1024),
             ring: RING,
             spare: PORT_COUNT * (RING + RESERVE),
+            surplus: 0,
             link_down_hold: SwitchConfig::LINK_DOWN_HOLD,
             vlans: Vec::new(),
             adjust: |_| {},
@@ -101,7 +104,7 @@ impl Bench {
         let now = Instant::from_nanos(1_000_000_000);
         set_clock(now);
         let config = switch_config(setup);
-        let frame_count = config.frame_count;
+        let chunk_count = config.frame_count + setup.surplus;
         let (requests, request_queue) = bounded(128);
         let (event_queue, events) = bounded(setup.event_capacity);
         let (snapshot_queue, snapshots) = bounded(2);
@@ -115,9 +118,9 @@ impl Bench {
         };
         let limits = config.ports.iter().map(limits).collect();
         let mut worker = Worker::new(
-            FakeIo::new(PORT_COUNT, setup.ring, frame_count),
+            FakeIo::new(PORT_COUNT, setup.ring, chunk_count),
             Switch::new(config).unwrap(),
-            Pool::new(frame_count, RESERVE),
+            Pool::new(chunk_count, RESERVE),
             limits,
             Queues {
                 requests: request_queue,

@@ -62,6 +62,8 @@ fn readings_come_at_their_times_and_add_up_to_the_counters() {
     let last = readings.last().unwrap();
     for (reading, port) in last.ports.iter().zip(&snapshot.ports) {
         assert_eq!(reading.drops, port.counters.drops);
+        let by_priority = reading.priorities.map(|reading| reading.dropped);
+        assert_eq!(by_priority, port.counters.data_drops);
         for (reading, gauges) in reading.priorities.iter().zip(&port.gauges) {
             assert_eq!(
                 (reading.ingress, reading.egress),
@@ -73,6 +75,9 @@ fn readings_come_at_their_times_and_add_up_to_the_counters() {
     }
     let received = |reading: &Reading| reading.ports[1].priorities[usize::from(LOSSLESS)].received;
     assert!(received(last).begun > 5 && last.ports[0].drops.iter().sum::<u64>() > 5);
+    // All were data frames of this priority.
+    let lossy = last.ports[0].priorities[usize::from(LOSSY)].dropped;
+    assert_eq!(lossy, last.ports[0].drops.iter().sum::<u64>());
     let queued = |reading: &Reading| reading.ports[1].priorities[usize::from(LOSSLESS)].egress;
     assert!(readings.iter().any(|reading| queued(reading) > Bytes::ZERO));
 }
@@ -89,10 +94,14 @@ fn readings_without_room_or_past_their_time_are_counted() {
     let slow_taken = taken(&slow).len() as u64;
     assert!((16..=1_024).contains(&slow_taken), "{slow_taken}");
     assert_eq!(slow_taken + slow.lost(), 2_001, "one at the beginning");
+    assert_eq!((slow.late(), slow.crowded()), (0, slow.lost()));
     assert_eq!((quick_taken, quick.lost()), (2_001, 0));
     // The thread is delayed.
     bench.round_after(INTERVAL.saturating_mul(10));
-    assert_eq!((taken(&quick).len(), quick.lost()), (1, 9));
+    assert_eq!(
+        (taken(&quick).len(), quick.late(), quick.crowded()),
+        (1, 9, 0)
+    );
     for place in [0, 3] {
         let series = None;
         bench.request(Request::Series { place, series });

@@ -239,7 +239,13 @@ impl Network {
             }
             Fate::Dropped | Fate::Late(_) => {
                 let switch = &mut self.nodes[node].switch;
-                switch.count_drop(port, DropReason::Impaired);
+                match payload {
+                    Payload::Frame(frame) => {
+                        let priority = self.frames.get_mut(frame).priority;
+                        switch.count_data_drop(port, priority, DropReason::Impaired);
+                    }
+                    Payload::Control(_) => switch.count_drop(port, DropReason::Impaired),
+                }
                 self.lose(payload, |totals| &mut totals.dropped);
             }
         }

@@ -117,9 +117,8 @@ impl Network {
         let state = &mut self.nodes[node];
         // Handles cover every buffer to the last cell: a frame without one would not be admitted either.
         let Some(handle) = state.take_handle() else {
-            state
-                .switch
-                .count_drop(port, weir_core::DropReason::TableFull);
+            let reason = weir_core::DropReason::TableFull;
+            state.switch.count_data_drop(port, record.priority, reason);
             self.totals.dropped += 1;
             self.frames.give_back(index);
             return;

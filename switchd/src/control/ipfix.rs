@@ -1,0 +1,94 @@
+//! State of the IPFIX stream: its readings, and what it has sent.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weir_api::counters::IpfixCounters;
+use weir_config::daemon::IpfixConfig;
+use weir_core::Duration;
+
+use super::exporting::LastError;
+use crate::dataplane::series::Series;
+
+/// Settings of the stream.
+#[derive(Clone, Copy, Debug)]
+pub struct IpfixSettings {
+    /// The collector.
+    pub collector: SocketAddr,
+    /// Time between two readings.
+    pub interval: Duration,
+    /// The switch's number in messages.
+    pub observation_domain: u32,
+    /// Number of the organisation whose elements the stream has.
+    pub enterprise: u32,
+}
+
+impl IpfixSettings {
+    /// The settings of `[ipfix]`; `None` while it is off.
+    pub fn new(config: &IpfixConfig) -> Option<Self> {
+        Some(Self {
+            collector: config.collector?,
+            interval: config.interval,
+            observation_domain: config.observation_domain,
+            enterprise: config.enterprise,
+        })
+    }
+}
+
+/// The stream as its readers see it.
+#[derive(Debug)]
+pub struct IpfixStream {
+    settings: IpfixSettings,
+    /// Readings by the dataplane thread.
+    pub series: Arc<Series>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    counters: IpfixCounters,
+    error: LastError,
+}
+
+impl IpfixStream {
+    /// A stream that has sent nothing, with the memory for its readings.
+    pub(super) fn new(settings: IpfixSettings, port_count: usize) -> Self {
+        Self {
+            settings,
+            series: Arc::new(Series::new(settings.interval, port_count)),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &IpfixSettings {
+        &self.settings
+    }
+
+    /// The last error of sending, if it is recent.
+    pub fn error(&self) -> Option<String> {
+        self.state().error.recent()
+    }
+
+    /// Notes an error of sending.
+    pub fn note_error(&self, error: String) {
+        self.state().error.note(error);
+    }
+
+    /// Adds to the counters.
+    pub fn count(&self, add: impl FnOnce(&mut IpfixCounters)) {
+        add(&mut self.state().counters);
+    }
+
+    /// All counters.
+    pub fn counters(&self) -> IpfixCounters {
+        let mut counters = self.state().counters;
+        counters.readings_late = self.series.late();
+        counters.readings_no_memory = self.series.crowded();
+        counters
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,228 @@
+//! The IPFIX stream: turns readings of the switch into messages, and sends them.
+//!
+//! A record has what has increased since the last record of the same port and priority that the kernel took. The increases of a
+//! message that was not sent are thus in later ones.
+
+use std::sync::Arc;
+use std::time::Duration as StdDuration;
+
+use weir_core::switch::PauseGauges;
+use weir_core::units::{NANOS_PER_SECOND, PRIORITY_COUNT};
+use weir_core::{Duration, Instant};
+use weir_export::ipfix::{Credits, Message, Pauses, Record};
+
+use super::collector::{Collector, RETRY};
+use crate::control::ipfix::IpfixStream;
+use crate::control::Shared;
+use crate::dataplane::series::{PortReading, QueueReading, Reading, IPFIX_PLACE};
+use crate::model::clock;
+
+/// Least time between two looks at the readings: fewer wake-ups than readings.
+const POLL_MIN: StdDuration = StdDuration::from_millis(10);
+/// A collector that begins to listen has waited this long for the template and all values.
+const REFRESH: Duration = Duration::from_secs(1);
+/// The same after a template that was not sent.
+const REFRESH_AGAIN: Duration = Duration::from_millis(100);
+/// Records of one port: one for each priority, and one for frames without.
+const SLOTS: usize = PRIORITY_COUNT + 1;
+/// More records than a message has.
+const RECORDS_MAX: usize = 32;
+
+/// Runs the stream for as long as the switch runs; returns at once while it is off.
+pub async fn run(shared: Arc<Shared>) {
+    let Some(stream) = &shared.ipfix else {
+        return;
+    };
+    let series = Some(&stream.series);
+    while !shared
+        .dataplane
+        .set_series(IPFIX_PLACE, series.cloned())
+        .await
+    {
+        tokio::time::sleep(RETRY).await;
+    }
+    let settings = stream.settings();
+    tracing::info!(
+        collector = %settings.collector,
+        interval = ?settings.interval,
+        observation_domain = settings.observation_domain,
+        enterprise = settings.enterprise,
+        "IPFIX started"
+    );
+    let interval = StdDuration::from_nanos(settings.interval.as_nanos());
+    let mut poll = tokio::time::interval(interval.max(POLL_MIN));
+    poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut sender = Sender::new(&shared, stream);
+    loop {
+        poll.tick().await;
+        sender.send_waiting();
+    }
+}
+
+/// State of a record's subject before the record.
+struct Before {
+    place: usize,
+    queue: QueueReading,
+}
+
+struct Sender<'a> {
+    stream: &'a IpfixStream,
+    names: Vec<String>,
+    collector: Collector,
+    message: Message,
+    has_template: bool,
+    /// As the last records have it, [`SLOTS`] for each port.
+    told: Vec<QueueReading>,
+    /// What `told` was before the message that is being written.
+    before: Vec<Before>,
+    refresh_at: Instant,
+    unchanged: u64,
+}
+
+impl<'a> Sender<'a> {
+    fn new(shared: &Shared, stream: &'a IpfixStream) -> Self {
+        let ports = shared.info.numbered_ports();
+        let names: Vec<String> = ports.map(|(port, _)| shared.info.port_name(port)).collect();
+        let settings = stream.settings();
+        Self {
+            stream,
+            collector: Collector::new(settings.collector),
+            message: Message::new(settings.observation_domain, settings.enterprise),
+            has_template: false,
+            told: vec![QueueReading::default(); names.len() * SLOTS],
+            before: Vec::with_capacity(RECORDS_MAX),
+            refresh_at: Instant::ZERO,
+            unchanged: 0,
+            names,
+        }
+    }
+
+    /// Sends the readings that wait.
+    fn send_waiting(&mut self) {
+        let now = clock::now();
+        let unix_nanos = u64::try_from(clock::unix_nanos(now)).unwrap_or_default();
+        let mut exported = 0;
+        while let Some(reading) = self.stream.series.take() {
+            let age = now.saturating_since(reading.at).as_nanos();
+            self.write(&reading, unix_nanos.saturating_sub(age));
+            exported += 1;
+            self.stream.series.recycle(reading);
+        }
+        self.flush();
+        let unchanged = std::mem::take(&mut self.unchanged);
+        self.stream.count(|counters| {
+            counters.readings_exported += exported;
+            counters.records_unchanged += unchanged;
+        });
+    }
+
+    fn write(&mut self, reading: &Reading, unix_nanos: u64) {
+        let is_due = reading.at >= self.refresh_at;
+        if is_due {
+            self.refresh_at = reading.at + REFRESH;
+            self.flush();
+            self.message.add_template();
+            self.has_template = true;
+        }
+        for (index, port) in reading.ports.iter().enumerate().take(self.names.len()) {
+            for slot in 0..SLOTS {
+                let place = index * SLOTS + slot;
+                let now = of_slot(port, slot);
+                // Frames without a priority have no state that a new collector lacks.
+                let is_refreshed = is_due && slot < PRIORITY_COUNT;
+                if now == self.told[place] && !is_refreshed {
+                    self.unchanged += 1;
+                } else {
+                    self.add(place, now, unix_nanos);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, place: usize, now: QueueReading, unix_nanos: u64) {
+        for _ in 0..2 {
+            let last = self.told[place];
+            let slot = place % SLOTS;
+            let credits = now.credits.unwrap_or_default();
+            let record = Record {
+                unix_nanos,
+                port: &self.names[place / SLOTS],
+                priority: (slot < PRIORITY_COUNT).then_some(slot as u8),
+                ingress_bytes: now.ingress.get(),
+                egress_bytes: now.egress.get(),
+                received: since(&last.received, &now.received),
+                sent: since(&last.sent, &now.sent),
+                credits: Credits {
+                    used: credits.used,
+                    limit: credits.limit,
+                    outstanding: credits.outstanding,
+                },
+                drops: now.dropped.saturating_sub(last.dropped),
+            };
+            if self.message.add(&record) {
+                self.before.push(Before { place, queue: last });
+                self.told[place] = now;
+                return;
+            }
+            // An empty message has room for any record. If this one is not sent, `told` is as before.
+            self.flush();
+        }
+    }
+
+    /// Sends the message if there is anything in it.
+    fn flush(&mut self) {
+        if self.message.is_empty() {
+            return;
+        }
+        let unix_nanos = u64::try_from(clock::unix_nanos(clock::now())).unwrap_or_default();
+        let records = u64::from(self.message.records());
+        let seconds = (unix_nanos / NANOS_PER_SECOND) as u32;
+        let outcome = self.collector.send(self.message.finish(seconds));
+        self.message.begin_next(outcome.is_sent);
+        let had_template = std::mem::take(&mut self.has_template);
+        if outcome.is_sent {
+            self.before.clear();
+        } else {
+            for before in self.before.drain(..).rev() {
+                self.told[before.place] = before.queue;
+            }
+            if had_template {
+                self.refresh_at = clock::now() + REFRESH_AGAIN;
+            }
+        }
+        self.stream.count(|counters| {
+            counters.messages_refused += u64::from(outcome.is_refused);
+            if outcome.is_sent {
+                counters.messages_sent += 1;
+                counters.records_sent += records;
+            } else {
+                counters.messages_lost += 1;
+                counters.records_lost += records;
+            }
+        });
+        if let Some(error) = outcome.error {
+            self.stream.note_error(error);
+        }
+    }
+}
+
+/// State of a port's priority, or of its frames without a priority.
+fn of_slot(port: &PortReading, slot: usize) -> QueueReading {
+    if let Some(queue) = port.priorities.get(slot) {
+        return *queue;
+    }
+    let all: u64 = port.drops.iter().sum();
+    let data: u64 = port.priorities.iter().map(|queue| queue.dropped).sum();
+    QueueReading {
+        dropped: all.saturating_sub(data),
+        ..QueueReading::default()
+    }
+}
+
+fn since(last: &PauseGauges, now: &PauseGauges) -> Pauses {
+    Pauses {
+        nanos: now.total.as_nanos().saturating_sub(last.total.as_nanos()),
+        begun: now.begun.saturating_sub(last.begun) as u32,
+        active: now.active,
+    }
+}
