@@ -14,6 +14,7 @@ pub mod health;
 pub mod history;
 pub mod info;
 pub mod ipfix;
+pub mod kept;
 pub mod lldp;
 mod log;
 pub mod reloading;
