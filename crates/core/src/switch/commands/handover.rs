@@ -13,6 +13,7 @@ impl Switch {
     /// drain.
     pub(in crate::switch) fn drain(&mut self) {
         self.draining = true;
+        self.settle_observation();
         for index in 0..self.ports.len() {
             let Some(port) = PortId::from_index(index) else {
                 return;

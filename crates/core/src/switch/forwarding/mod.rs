@@ -249,7 +249,6 @@ impl Forwarding {
 
     /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry are not learnt, and none is from a port that
     /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads.
-    #[inline(never)]
     pub(super) fn learn(
         &mut self,
         now: Instant,
