@@ -47,6 +47,7 @@ impl Switch {
     }
 
     /// Returns the reason to drop `frame` before any lookup, at a port that takes frames of these priorities.
+    #[inline(always)]
     pub(in crate::switch) fn check_arrival(
         &self,
         port: PortId,
@@ -76,6 +77,7 @@ impl Switch {
         Ok(())
     }
 
+    #[inline(always)]
     fn check_draining(&self, priority: Priority) -> Result<(), DropReason> {
         match self.draining && !self.lossless.contains(priority) {
             true => Err(DropReason::Draining),
