@@ -21,21 +21,23 @@ use crate::units::{BitRate, Bytes, Instant, NANOS_PER_SECOND};
 pub struct LineClock {
     rate: BitRate,
     free_at: Instant,
-    /// Time between the exact moment and `free_at`, in nanoseconds ÷ rate. Always below the rate, so less than a
-    /// nanosecond.
-    early: u64,
+    /// By how much longer the line could be busy and still be free at `free_at`, in nanoseconds ÷ rate. Always below the
+    /// rate: less than a nanosecond.
+    slack: u64,
 }
 
 impl LineClock {
-    /// Up to this length a frame's time needs no 128-bit division.
-    const SHORT: Bytes = Bytes::new(1 << 17);
+    /// Up to here, and at rates up to [`RATE_SHORT_MAX`](Self::RATE_SHORT_MAX), a frame's time needs no 128-bit division.
+    pub(crate) const SHORT: Bytes = Bytes::new(1 << 17);
+    /// See [`SHORT`](Self::SHORT).
+    pub(crate) const RATE_SHORT_MAX: u64 = 1 << 61;
 
     /// Creates a line that has been free since the epoch.
     pub const fn new(rate: BitRate) -> Self {
         Self {
             rate,
             free_at: Instant::ZERO,
-            early: 0,
+            slack: rate.get() - 1,
         }
     }
 
@@ -52,9 +54,15 @@ impl LineClock {
     /// Occupies the line at least until `until`.
     #[inline]
     pub fn occupy(&mut self, until: Instant) {
-        if until > self.free_at {
-            self.free_at = until;
-            self.early = 0;
+        (self.free_at, self.slack) = self.free_from(until);
+    }
+
+    /// Returns the moment at which the line is free, and its slack then, if it is busy until `until` at least.
+    #[inline]
+    fn free_from(&self, until: Instant) -> (Instant, u64) {
+        match until > self.free_at {
+            true => (until, self.rate.get() - 1),
+            false => (self.free_at, self.slack),
         }
     }
 
@@ -63,49 +71,58 @@ impl LineClock {
     #[inline]
     pub fn book(&mut self, earliest: Instant, bytes: Bytes) -> Instant {
         let rate = self.rate.get();
-        self.book_dividing(earliest, bytes, |dividend| dividend / rate)
+        let is_short = bytes <= Self::SHORT && rate <= Self::RATE_SHORT_MAX;
+        self.book_dividing(
+            earliest,
+            bytes,
+            is_short.then_some(|dividend| dividend / rate),
+        )
     }
 
-    /// [`book`](Self::book), where `divide` divides a number below 2⁶² by the rate.
+    /// The same, where `divide` divides a number below 2⁶² by the rate; only for frames and rates that are
+    /// [short](Self::SHORT).
     #[inline(always)]
     pub(crate) fn book_dividing(
         &mut self,
         earliest: Instant,
         bytes: Bytes,
-        divide: impl FnOnce(u64) -> u64,
+        divide: Option<impl FnOnce(u64) -> u64>,
     ) -> Instant {
-        self.occupy(earliest);
-        let rate = self.rate.get();
-        // ⌈(n − early) ÷ rate⌉ is ⌊(n + rate − 1 − early) ÷ rate⌋, and the remainder of that division gives the new
-        // fraction.
-        let beside = rate - 1 - self.early;
-        if bytes > Self::SHORT || rate > 1 << 61 {
-            self.book_long(bytes, beside);
-            return self.free_at;
-        }
-        let dividend = bytes.get() * (8 * NANOS_PER_SECOND) + beside;
-        let nanos = divide(dividend);
-        self.early = rate - 1 - (dividend - nanos * rate);
-        self.free_at = Instant::from_nanos(self.free_at.as_nanos().saturating_add(nanos));
+        let (free_at, slack) = self.free_from(earliest);
+        // ⌈(n − early) ÷ rate⌉ with slack = rate − 1 − early is ⌊(n + slack) ÷ rate⌋, and the rest is the new slack.
+        let nanos = if let Some(divide) = divide {
+            let dividend = bytes.get() * (8 * NANOS_PER_SECOND) + slack;
+            let nanos = divide(dividend);
+            self.slack = dividend - nanos * self.rate.get();
+            nanos
+        } else {
+            self.book_long(bytes, slack)
+        };
+        self.free_at = Instant::from_nanos(free_at.as_nanos().saturating_add(nanos));
         self.free_at
     }
 
     #[cold]
-    fn book_long(&mut self, bytes: Bytes, beside: u64) {
+    fn book_long(&mut self, bytes: Bytes, slack: u64) -> u64 {
         let rate = u128::from(self.rate.get());
         let dividend =
-            u128::from(bytes.get()) * u128::from(8 * NANOS_PER_SECOND) + u128::from(beside);
-        self.early = (rate - 1 - dividend % rate) as u64;
-        let nanos = u64::try_from(dividend / rate).unwrap_or(u64::MAX);
-        self.free_at = Instant::from_nanos(self.free_at.as_nanos().saturating_add(nanos));
+            u128::from(bytes.get()) * u128::from(8 * NANOS_PER_SECOND) + u128::from(slack);
+        self.slack = (dividend % rate) as u64;
+        u64::try_from(dividend / rate).unwrap_or(u64::MAX)
+    }
+
+    /// Returns by how much the line is free before `free_at`, in nanoseconds ÷ rate.
+    const fn early(&self) -> u64 {
+        self.rate.get() - 1 - self.slack
     }
 
     /// Changes the rate. The time at which the line is free stays the same, to less than a bit's time.
     #[inline]
     pub fn set_rate(&mut self, rate: BitRate) {
         if rate != self.rate {
-            let early = u128::from(self.early) * u128::from(rate.get());
-            self.early = (early / u128::from(self.rate.get())) as u64;
+            let early = u128::from(self.early()) * u128::from(rate.get());
+            let early = (early / u128::from(self.rate.get())) as u64;
+            self.slack = rate.get() - 1 - early;
             self.rate = rate;
         }
     }
@@ -117,7 +134,7 @@ impl LineClock {
     pub(crate) fn digest(&self, digest: &mut crate::testing::Digest) {
         let now = digest.clock().now();
         digest.word(self.free_at.saturating_since(now).as_nanos());
-        digest.word(if self.free_at < now { 0 } else { self.early });
+        digest.word(if self.free_at < now { 0 } else { self.early() });
     }
 }
 

@@ -146,7 +146,7 @@ impl Bytes {
         } else if cell.0 & (cell.0 - 1) == 0 {
             // The usual cell is a power of two: no division.
             let below = cell.0 - 1;
-            Self((self.0 & !below) + if self.0 & below == 0 { 0 } else { cell.0 })
+            Self((self.0 + below) & !below)
         } else {
             Self(self.0.div_ceil(cell.0) * cell.0)
         }

@@ -121,7 +121,9 @@ pub struct Switch {
     with_levels: PrioritySet,
     /// Classes that mark by the egress backlog that an arriving frame finds.
     marks_arrivals: PrioritySet,
-    /// Set if ages, marks or flows of frames are recorded: see `observe_arrival`.
+    /// Set if the switch drains, is VLAN-aware, or learns addresses: see `inspect_arrival`.
+    inspects_arrivals: bool,
+    /// Set if the ages of frames, their marks or their flows are kept: see `observe_arrival`.
     observes_arrivals: bool,
     /// Classes that mark by the egress backlog that a frame leaves behind.
     marks_departures: PrioritySet,
@@ -167,6 +169,7 @@ impl Switch {
             .map(|(index, port)| Port::new(&config, port, index))
             .collect();
         let mut switch = Self {
+            inspects_arrivals: false,
             observes_arrivals: false,
             storm_clock: StormClock::new(ports.iter().map(|port| &port.storms)),
             ready: Ready::new(port_count),
@@ -230,7 +233,9 @@ impl Switch {
         self.ages.touch();
     }
 
+    /// To be called after every change of its inputs.
     fn settle_observation(&mut self) {
+        self.inspects_arrivals = self.draining || self.vlans.is_some() || self.forwarding.learns();
         self.observes_arrivals =
             self.ages.is_on() || self.flows.is_on() || !self.marks_arrivals.is_empty();
     }

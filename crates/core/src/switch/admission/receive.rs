@@ -54,6 +54,17 @@ impl Switch {
         takes: PrioritySet,
         frame: &Frame,
     ) -> Result<(), DropReason> {
+        self.check_frame(port, takes, frame)?;
+        self.check_draining(frame.priority)
+    }
+
+    #[inline(always)]
+    fn check_frame(
+        &self,
+        port: PortId,
+        takes: PrioritySet,
+        frame: &Frame,
+    ) -> Result<(), DropReason> {
         if !takes.contains(frame.priority) {
             return Err(self.closed(port));
         }
@@ -63,13 +74,18 @@ impl Switch {
         if frame.source.is_group() {
             return Err(DropReason::BadSource);
         }
-        if self.draining && !self.lossless.contains(frame.priority) {
-            return Err(DropReason::Draining);
-        }
         Ok(())
     }
 
-    /// Returns the reason why a port accepts no frames, or none of a priority.
+    #[inline(always)]
+    fn check_draining(&self, priority: Priority) -> Result<(), DropReason> {
+        match self.draining && !self.lossless.contains(priority) {
+            true => Err(DropReason::Draining),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the reason why a port takes no frames, or none of a priority.
     #[cold]
     fn closed(&self, port: PortId) -> DropReason {
         match self.ports.get(port.index()) {
@@ -87,17 +103,9 @@ impl Switch {
             state.note_link_arrival(frame.priority, frame.length);
         }
         let takes = state.takes;
-        self.check_arrival(port, takes, frame)?;
-        if self.vlans.is_some() {
-            return Err(DropReason::Vlan);
-        }
-        if self.forwarding.learns() {
-            let noted = self
-                .forwarding
-                .learn(now, frame.source, frame.destination, port);
-            if let Some(noted) = noted {
-                self.note_learnt(now, None, frame.source, port, noted)?;
-            }
+        self.check_frame(port, takes, frame)?;
+        if self.inspects_arrivals {
+            self.inspect_arrival(now, port, frame)?;
         }
         let egress = match self.forwarding.single_port(frame.destination) {
             Some(egress) => egress,
@@ -128,6 +136,29 @@ impl Switch {
             self.admit_to::<false>(now, port, frame, &Egresses::One(egress), length)
                 .map(|(admitted, _)| admitted)
         }
+    }
+
+    /// Does the optional work for a frame before its lookup: checks a switch that drains or is VLAN-aware, and learns.
+    #[inline(never)]
+    fn inspect_arrival(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: &Frame,
+    ) -> Result<(), DropReason> {
+        self.check_draining(frame.priority)?;
+        if self.vlans.is_some() {
+            return Err(DropReason::Vlan);
+        }
+        if self.forwarding.learns() {
+            let noted = self
+                .forwarding
+                .learn(now, frame.source, frame.destination, port);
+            if let Some(noted) = noted {
+                self.note_learnt(now, None, frame.source, port, noted)?;
+            }
+        }
+        Ok(())
     }
 
     #[cold]

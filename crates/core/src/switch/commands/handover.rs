@@ -11,6 +11,7 @@ impl Switch {
     /// drain loses nothing of a lossless class.
     pub(in crate::switch) fn drain(&mut self) {
         self.draining = true;
+        self.settle_observation();
         for index in 0..self.ports.len() {
             let Some(port) = PortId::from_index(index) else {
                 return;

@@ -16,32 +16,40 @@ pub(in crate::switch) struct Shaper {
 /// Division by a rate without a division instruction, which would take longer than the rest of a frame's departure.
 ///
 /// For x below 2⁶², ⌊x ÷ rate⌋ is ⌊m·x ÷ 2^(62+l)⌋ with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and
-/// Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, theorem 4.2).
+/// Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, theorem 4.2). With l from 2 on, that is a part of
+/// the product's upper half.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 struct Divider {
     /// m, at most 2⁶³ + 1.
     multiplier: u64,
-    /// 62 + l.
+    /// l − 2.
     shift: u32,
+    /// Frames up to this length take such a division; zero for rates at which none does.
+    short: Bytes,
 }
 
 impl Divider {
-    /// For rates up to 2⁶¹, the highest at which [`LineClock`] asks.
     const fn new(rate: BitRate) -> Self {
         let l = u64::BITS - (rate.get() - 1).leading_zeros();
-        let l = if l > 61 { 61 } else { l };
-        let shift = 62 + l;
+        if l < 2 || rate.get() > LineClock::RATE_SHORT_MAX {
+            return Self {
+                multiplier: 0,
+                shift: 0,
+                short: Bytes::ZERO,
+            };
+        }
         Self {
-            multiplier: ((1u128 << shift) / rate.get() as u128 + 1) as u64,
-            shift,
+            multiplier: ((1u128 << (62 + l)) / rate.get() as u128 + 1) as u64,
+            shift: l - 2,
+            short: LineClock::SHORT,
         }
     }
 
     #[inline]
     fn divide(&self, x: u64) -> u64 {
         let product = u128::from(x) * u128::from(self.multiplier);
-        (product >> self.shift) as u64
+        (product >> u64::BITS) as u64 >> self.shift
     }
 }
 
@@ -68,9 +76,10 @@ impl Shaper {
     #[inline]
     pub(in crate::switch) fn book(&mut self, now: Instant, length: Bytes) {
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(self.burst.as_nanos()));
-        let divide = |x| self.divider.divide(x);
-        self.line
-            .book_dividing(earliest, length + LINE_OVERHEAD, divide);
+        let bytes = length + LINE_OVERHEAD;
+        let is_short = bytes <= self.divider.short;
+        let divide = is_short.then_some(|x| self.divider.divide(x));
+        self.line.book_dividing(earliest, bytes, divide);
     }
 }
 
