@@ -33,6 +33,7 @@ mod gateway;
 mod gnmi;
 mod grafana;
 mod hostile_clcm;
+mod hostile_hosts;
 mod hostile_input;
 mod idle;
 mod impair;

@@ -2,7 +2,7 @@
 //! containers are a ring that locks and is released. On the image of these tests' programs; `cargo xtask image --check` runs the
 //! same on the one that is shipped.
 
-mod run;
+pub mod run;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
