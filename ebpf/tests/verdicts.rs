@@ -141,9 +141,17 @@ fn classes_by_ethertype_and_address() {
             FrameClass::Data,
         ),
         (ethernet(HOST, 0x0806, &[0; 28]), FrameClass::Data),
-        // control protocols are never tagged: such a frame is a host's data
-        (tagged(&[(0x8100, 0)], 0x8808, &[1, 1]), FrameClass::Data),
+        // control protocols are never tagged: such a frame is a station's data
         (tagged(&[(0x8100, 0)], 0x88cc, &[0; 46]), FrameClass::Data),
+        // but for pauses, which the daemon drops: no switch may remove the tag and pass them on
+        (
+            tagged(&[(0x8100, 0)], 0x8808, &[1, 1]),
+            FrameClass::MacControl,
+        ),
+        (
+            tagged(&[(0x88a8, 7), (0x8100, 0)], 0x8808, &[1, 1]),
+            FrameClass::MacControl,
+        ),
     ];
     for (frame, class) in table {
         assert_eq!(port.meta(&frame).class, class, "{frame:02x?}");

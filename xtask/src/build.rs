@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Error, Result};
+use cargo_metadata::Message;
 
 /// Programs to install.
 pub const PROGRAMS: [&str; 8] = [
@@ -143,7 +144,43 @@ pub fn wire_bench() -> Result<PathBuf> {
     Ok(target_directory().join("release/weir-bench"))
 }
 
-/// Built separately: it contains the core's test harness, which no other program should have.
+/// Builds the daemon's test `confined`, whose process gives up what the daemon gives up; returns its executable.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub fn confined() -> Result<PathBuf> {
+    let output = cargo()
+        .args([
+            "test",
+            "--no-run",
+            "--message-format",
+            "json-render-diagnostics",
+        ])
+        .args(["--package", "weir-switchd", "--test", "confined"])
+        .arg("--manifest-path")
+        .arg(root().join("Cargo.toml"))
+        .stderr(Stdio::inherit())
+        .output()
+        .context("starting cargo")?;
+    if !output.status.success() {
+        bail!("the build failed: see above");
+    }
+    let messages = Message::parse_stream(&output.stdout[..]);
+    let executable = messages
+        .filter_map(Result::ok)
+        .find_map(|message| match message {
+            Message::CompilerArtifact(artifact) if artifact.target.name == "confined" => {
+                artifact.executable
+            }
+            _ => None,
+        });
+    executable
+        .map(Into::into)
+        .context("cargo names no executable of the test")
+}
+
+/// It has the core's test harness built in, which no other program should have.
 pub const EXPLORER: &str = "weir-explore";
 
 /// Builds optimised programs. Selects all packages, so that every build has the same features and recompiles no dependency.

@@ -217,8 +217,11 @@ static __always_inline void parse(struct parsed *out, const void *data, const vo
 		parse_ipv6(out, next, data_end);
 		break;
 	}
-	/* Control protocols are never tagged (802.3 Annex 31A, 802.1AB 7.1), so tagged frames are data. */
-	if (out->flags & WEIR_META_TAGGED)
+	/*
+	 * Control protocols are never tagged (802.3 Annex 31A, 802.1AB 7.1): what is tagged is data. Tagged MAC control is not forwarded:
+	 * a switch that removes the tag would turn it into a pause of its receiver. The daemon drops it as invalid MAC control.
+	 */
+	if ((out->flags & WEIR_META_TAGGED) && out->class != WEIR_CLASS_MAC_CONTROL)
 		out->class = WEIR_CLASS_DATA;
 }
 

@@ -1,6 +1,7 @@
-//! Capabilities of an attacker who has taken over a dataplane thread. A process drops its privileges by the same calls and
-//! in the same order as the daemon, and its thread tries typical attacks. This is a separate executable, because dropped
-//! privileges cannot be restored.
+//! Powers of a dataplane thread that an attacker has taken over. A process drops its privileges as the daemon does, by the same
+//! calls and in the same order, and its thread tries what an attacker would. This is a separate executable, because dropped
+//! privileges do not return, and because `cargo xtask vm-test --kernel` also runs it on other kernels, there directly and in the
+//! place of the daemon in its unit.
 
 use std::ffi::CString;
 use std::fs;
@@ -32,7 +33,30 @@ fn path(path: &Path) -> CString {
     CString::new(path.to_str().unwrap()).unwrap()
 }
 
-/// Objects to attack.
+/// Connects to a port of this machine by sending, which is not connect(2).
+fn fast_open(port: u16) -> Outcome {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    let socket = call(
+        libc::SYS_socket,
+        &[libc::AF_INET as usize, kind as usize, 0],
+    )?;
+    let [high, low] = port.to_be_bytes();
+    let [family, _] = (libc::AF_INET as u16).to_ne_bytes();
+    let address = [family, 0, high, low, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    call(
+        libc::SYS_sendto,
+        &[
+            socket as usize,
+            c"x".as_ptr() as usize,
+            1,
+            libc::MSG_FASTOPEN as usize,
+            address.as_ptr() as usize,
+            address.len(),
+        ],
+    )
+}
+
+/// All that is there to be attacked.
 struct Targets {
     /// The switch's directory, which it may write.
     own: tempfile::TempDir,
@@ -215,6 +239,15 @@ impl Targets {
                 std::net::TcpStream::connect(("127.0.0.1", self.tcp)).map(|_| 0),
             ),
             ("raw IP", socket(libc::AF_INET, libc::SOCK_RAW)),
+            ("connect by sending", fast_open(self.tcp)),
+            (
+                "another protocol that connects",
+                // SCTP connects by its first message as well.
+                call(
+                    libc::SYS_socket,
+                    &[libc::AF_INET, libc::SOCK_STREAM, libc::IPPROTO_SCTP].map(|it| it as usize),
+                ),
+            ),
             (
                 "reach the hypervisor",
                 socket(libc::AF_VSOCK, libc::SOCK_STREAM),
@@ -294,8 +327,10 @@ impl Targets {
 fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     let mut victim = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // Under the unit, the run directory is what the daemon may write.
+    let run_dir = std::env::var_os("RUNTIME_DIRECTORY").map_or_else(std::env::temp_dir, Into::into);
     let targets = Targets {
-        own: tempfile::tempdir().unwrap(),
+        own: tempfile::tempdir_in(run_dir).unwrap(),
         foreign: tempfile::tempdir().unwrap(),
         victim: victim.id(),
         tcp: listener.local_addr().unwrap().port(),
@@ -313,8 +348,8 @@ fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     let mut failed = Vec::new();
     for (what, outcome) in &attempts {
         let code = outcome.as_ref().err().and_then(io::Error::raw_os_error);
-        // Refused for lack of privileges, not because of a mistake in the attempt.
-        if ![libc::EPERM, libc::EACCES, libc::EXDEV]
+        // Refused, and not for a mistake in the attempt. EROFS: the unit's file system takes no writes.
+        if ![libc::EPERM, libc::EACCES, libc::EXDEV, libc::EROFS]
             .map(Some)
             .contains(&code)
         {
@@ -368,4 +403,5 @@ fn opens_before(targets: &Targets) {
     assert_eq!(text, "secret");
     fs::File::open("/etc/shadow").unwrap();
     assert!(Command::new("/bin/true").status().unwrap().success());
+    fast_open(targets.tcp).unwrap();
 }

@@ -36,6 +36,7 @@ mod gnmi;
 mod grafana;
 mod harm;
 mod hostile_clcm;
+mod hostile_hosts;
 mod hostile_input;
 mod idle;
 mod impair;

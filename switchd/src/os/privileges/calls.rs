@@ -89,9 +89,6 @@ const ANY: &[libc::c_long] = &[
     libc::SYS_getpeername,
     libc::SYS_setsockopt,
     libc::SYS_getsockopt,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
@@ -136,6 +133,15 @@ const SOCKETS: [(libc::c_int, &[libc::c_int]); 6] = [
 ];
 /// Mask of the type without its flags.
 const TYPE: u64 = 0xf;
+/// Protocols of sockets of the Internet's families. SCTP would connect by its first message, and MPTCP is not TCP to Landlock.
+const PROTOCOLS: [libc::c_int; 3] = [libc::IPPROTO_IP, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
+
+/// Calls that send, and their argument with flags. [`MSG_FASTOPEN`](libc::MSG_FASTOPEN) would connect without connect(2).
+const SENDING: [(libc::c_long, u8); 3] = [
+    (libc::SYS_sendto, 3),
+    (libc::SYS_sendmsg, 2),
+    (libc::SYS_sendmmsg, 3),
+];
 
 /// Commands of bpf(2) (linux/bpf.h): for maps, and for attaching a returning device.
 const BPF_COMMANDS: [u32; 17] = [
@@ -212,13 +218,24 @@ fn filter(process: u32) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut sockets = Vec::new();
     for (family, types) in SOCKETS {
         for kind in types {
-            sockets.push(SeccompRule::new(vec![
-                equal(0, family as u64)?,
-                masked(1, SeccompCmpArgLen::Dword, TYPE, *kind as u64)?,
-            ])?);
+            let kind = masked(1, SeccompCmpArgLen::Dword, TYPE, *kind as u64)?;
+            let socket = vec![equal(0, family as u64)?, kind];
+            if ![libc::AF_INET, libc::AF_INET6].contains(&family) {
+                sockets.push(SeccompRule::new(socket)?);
+                continue;
+            }
+            for protocol in PROTOCOLS {
+                let protocol = equal(2, protocol as u64)?;
+                sockets.push(SeccompRule::new([&socket[..], &[protocol]].concat())?);
+            }
         }
     }
     rules.insert(libc::SYS_socket, sockets);
+    for (call, flags) in SENDING {
+        let connects = libc::MSG_FASTOPEN as u64;
+        let stays = masked(flags, SeccompCmpArgLen::Dword, connects, 0)?;
+        rules.insert(call, vec![SeccompRule::new(vec![stays])?]);
+    }
     rules.insert(libc::SYS_bpf, is(0, &BPF_COMMANDS.map(u64::from))?);
     rules.insert(libc::SYS_ioctl, is(1, &REQUESTS.map(u64::from))?);
     rules.insert(libc::SYS_prctl, is(0, &PRCTL)?);

@@ -2,7 +2,7 @@
 //! form a ring that locks and is released. Uses an image of these tests' programs; `cargo xtask image --check` tests the
 //! shipped one.
 
-mod run;
+pub mod run;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -12,7 +12,7 @@ use crate::vm::guest::Guest;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Every program loads, the shipped configuration forwards and pauses, and the unit starts: for CI.
+    /// Every program loads, the shipped configuration forwards and pauses, the unit starts, and a dataplane thread is confined: for CI.
     Loading,
     /// Everything but the book's ten minutes.
     All,
@@ -40,7 +40,7 @@ const fn check(name: &'static str, extent: Extent, run: fn(&Case<'_>) -> Result<
     Check { name, extent, run }
 }
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     check("XDP programs load", Extent::Loading, |case| {
         case.step("loads")
     }),
@@ -58,6 +58,9 @@ const CHECKS: [Check; 17] = [
     ),
     check("pauses, with `weir-host plug`", Extent::Loading, |case| {
         case.step("pauses")
+    }),
+    check("a thread that was taken over", Extent::Loading, |case| {
+        case.step("confined")
     }),
     check("compilers", Extent::All, |case| {
         case.step("loads_of_compilers")

@@ -82,7 +82,10 @@ impl Matrix<'_> {
 
     /// Returns programs for the guests that the package lacks, by their names there.
     fn programs(&self) -> Result<Vec<(String, PathBuf)>> {
-        let mut programs = vec![("weir-bench".to_owned(), build::wire_bench()?)];
+        let mut programs = vec![
+            ("weir-bench".to_owned(), build::wire_bench()?),
+            ("confined".to_owned(), build::confined()?),
+        ];
         let compilers = COMPILERS.iter().filter(|name| find(name).is_some());
         for compiler in compilers.filter(|_| self.with_compilers) {
             let file = build::forms(compiler, &self.cache.join("compilers"))?;

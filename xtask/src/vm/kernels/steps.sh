@@ -156,6 +156,28 @@ pauses() {
     [ "$(paused)" -gt "$paused_before" ] || fail "nobody was paused"
     echo "$(($(paused) - paused_before)) pauses, 0 lost"
 }
+CONFINED='--ignored --exact --nocapture a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else'
+# A process that gives up what the daemon gives up tries what an attacker would: started directly, and by the switch's unit, of which
+# only the program and the way of waiting for it are others.
+confined() {
+    local directly unit status drop_in=/run/systemd/system/weir-switchd.service.d
+    stop
+    # shellcheck disable=SC2086
+    /share/confined $CONFINED > /tmp/confined 2>&1 || fail "directly: $(tail -n 30 /tmp/confined)"
+    directly=$(refused < /tmp/confined) || fail "directly: nothing was tried"
+    mkdir -p $drop_in
+    printf '[Service]\n%s\n' Type=oneshot WatchdogSec=0 Restart=no StandardOutput=truncate:/tmp/confined ExecStartPre= ExecStart= \
+        "ExecStart=/share/confined $CONFINED" > $drop_in/confined.conf
+    systemctl daemon-reload
+    systemctl start weir-switchd 2> /tmp/start && status=0 || status=$?
+    cat /tmp/start >> /tmp/confined
+    rm -r $drop_in
+    systemctl daemon-reload
+    [ $status = 0 ] || fail "under the unit: $(tail -n 30 /tmp/confined)"
+    unit=$(refused < /tmp/confined) || fail "under the unit: nothing was tried"
+    echo "$directly attempts refused, under the unit $unit"
+}
+refused() { grep -oE '[0-9]+ attempts, all refused' | cut -d ' ' -f 1 | grep .; }
 listens() { host h2 ss -ltn | grep -q ":$1 "; }
 
 # A lossless stream goes on over a restart; then the switch is killed, and the next one takes over what it left.
