@@ -241,7 +241,7 @@ Columns of sFlow:
 Outcomes of IPFIX:
   refused   errors that came back from the collector's host, among those sent
   unchanged records without news, which are not sent
-  lost      not taken by the kernel. Later records have the increases of lost ones
+  lost      not taken by the kernel. Later records have the increases
   late      readings that the dataplane missed
   no memory readings for which the exporter was late
 

@@ -277,7 +277,12 @@ fn variable(name: &str, default: u64) -> u64 {
 fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
     let mut scene = Scene::new(
         "gateway.toml",
-        &["class.lossless.mode=pfc", PATIENT_DETECTION],
+        &[
+            "class.lossless.mode=pfc",
+            PATIENT_DETECTION,
+            // Longer than a thousand restarts.
+            "duration=20000s",
+        ],
         |_| (),
     );
     let _ = scene.reports();
