@@ -167,7 +167,7 @@ proptest! {
         if has_template {
             message.add_template();
         }
-        let mut sequence = 0;
+        let mut sequence = 0_u32;
         for name in &names {
             let record = Record { port: name, ..RECORD };
             if !message.add(&record) {
@@ -176,7 +176,7 @@ proptest! {
                 let bytes = message.finish(9).to_vec();
                 prop_assert!(bytes.len() <= PAYLOAD_MAX && bytes.len() + 330 > PAYLOAD_MAX);
                 prop_assert_eq!(&bytes[2..4], &(bytes.len() as u16).to_be_bytes());
-                prop_assert_eq!(&bytes[8..12], &(sequence as u32).to_be_bytes());
+                prop_assert_eq!(&bytes[8..12], &sequence.to_be_bytes());
                 message.begin_next(true);
                 sequence += count;
                 prop_assert!(message.add(&record));

@@ -2,7 +2,7 @@
 //! the same frames.
 
 use weir_config::daemon::{Port, Trust};
-use weir_core::wire::ethernet::ETHERTYPE_CLCM;
+use weir_core::wire::ethernet::{ETHERTYPE_CLCM, ETHERTYPE_MAC_CONTROL};
 use weir_core::Priority;
 use weir_ebpf::FrameClass;
 
@@ -79,6 +79,8 @@ impl Classification {
     /// Classifies `frame`, which has at least an Ethernet header, for a port with these trusted fields.
     pub fn of(frame: &[u8], headers: &Headers, trusted: &Trusted) -> Self {
         let class = match headers.kind {
+            // Behind a tag, where it is not valid.
+            Kind::Data if headers.ethertype == ETHERTYPE_MAC_CONTROL => FrameClass::MacControl,
             Kind::Data => FrameClass::Data,
             Kind::Pause(_) | Kind::Pfc(_) => FrameClass::MacControl,
             Kind::Clcm(_) | Kind::Echo(_) => FrameClass::Clcm,

@@ -239,7 +239,7 @@ mod tests {
             ("[[switch]]\nname = \"b\"\n", "missing field `url`"),
             (
                 "[[switch]]\nname = \"b\"\nurl = \"x\"\n",
-                "switch `b`: `x` is no place",
+                "switch `b`: `x` is not the place of a switch",
             ),
             (
                 "[[switch]]\nname = \"a\"\nurl = \"http://h\"\n",
