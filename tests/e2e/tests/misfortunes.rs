@@ -283,7 +283,8 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
             // Longer than a thousand restarts.
             "duration=20000s",
         ],
-        |_| (),
+        // Not a sample for all of that time.
+        |config| config.dataplane.history_length = 60,
     );
     let _ = scene.reports();
     let directory = scene.stage.directory().to_owned();
