@@ -23,7 +23,7 @@ since the last reading, and for each port and reason with new drops:
   received_pause_nanos    reading, and time for which it has paused since then
   sent_pauses,            the same of pauses of the neighbor by the port
   sent_pause_nanos
-  credits_used,           in a class with credits: those of the neighbor that are
+  credits_used,           in a class with credits: the neighbor's that are
   credit_limit,           consumed and not freed, the most that it gives, and
   credits_outstanding     those given to it whose frames have not arrived
   reason, dropped_frames  frames from the port, dropped since the last reading
