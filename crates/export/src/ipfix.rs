@@ -3,6 +3,8 @@
 //! Elements that IANA has no number for are enterprise-specific. Increases are since the record before of the same port and
 //! priority, so that the sum of a stream is what the switch has counted.
 
+use weir_core::units::NANOS_PER_SECOND;
+
 use crate::writer::Writer;
 
 const VERSION: u16 = 10;
@@ -22,7 +24,6 @@ const PAUSING: u8 = 2;
 const NO_PRIORITY: u8 = 255;
 /// Seconds from 1900, where NTP's time begins, to 1970.
 const UNIX_EPOCH_IN_NTP: u64 = 2_208_988_800;
-const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// An information element of the template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

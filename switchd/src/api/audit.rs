@@ -12,15 +12,10 @@ use crate::control::shared::Published;
 use crate::control::Shared;
 use crate::dataplane::accounts::PortAccount;
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
-use crate::dataplane::tables::Tables;
 
 /// Returns a snapshot that includes the loop's accounts.
 pub(super) async fn with_accounts(shared: &Shared) -> Result<Arc<Published>, ApiError> {
-    let wanted = Tables {
-        accounts: true,
-        ..Tables::NONE
-    };
-    let snapshot = shared.dataplane.inspect(wanted).await;
+    let snapshot = shared.dataplane.inspect_accounts().await;
     snapshot.ok_or_else(ApiError::silence)
 }
 

@@ -1,13 +1,13 @@
 //! State of the IPFIX stream: its readings, and what it has sent.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use weir_api::counters::IpfixCounters;
 use weir_config::daemon::IpfixConfig;
 use weir_core::Duration;
 
-use super::exporting::LastError;
+use super::exporting::Exporting;
 use crate::dataplane::series::Series;
 
 /// Settings of the stream.
@@ -41,13 +41,8 @@ pub struct IpfixStream {
     settings: IpfixSettings,
     /// Readings by the dataplane thread.
     pub series: Arc<Series>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    counters: IpfixCounters,
-    error: LastError,
+    /// Counters of records and messages, and errors.
+    pub exporting: Exporting<IpfixCounters>,
 }
 
 impl IpfixStream {
@@ -56,7 +51,7 @@ impl IpfixStream {
         Self {
             settings,
             series: Arc::new(Series::new(settings.interval, port_count)),
-            state: Mutex::default(),
+            exporting: Exporting::default(),
         }
     }
 
@@ -65,30 +60,11 @@ impl IpfixStream {
         &self.settings
     }
 
-    /// The last error of sending, if it is recent.
-    pub fn error(&self) -> Option<String> {
-        self.state().error.recent()
-    }
-
-    /// Notes an error of sending.
-    pub fn note_error(&self, error: String) {
-        self.state().error.note(error);
-    }
-
-    /// Adds to the counters.
-    pub fn count(&self, add: impl FnOnce(&mut IpfixCounters)) {
-        add(&mut self.state().counters);
-    }
-
-    /// All counters.
+    /// Returns all counters, with those of the series.
     pub fn counters(&self) -> IpfixCounters {
-        let mut counters = self.state().counters;
+        let mut counters = self.exporting.counters();
         counters.readings_late = self.series.late();
         counters.readings_no_memory = self.series.crowded();
         counters
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,7 +9,6 @@ use weir_core::Duration;
 
 use super::Shared;
 use crate::dataplane::messages::Snapshot;
-use crate::dataplane::tables::Tables;
 
 /// A frame that is with the transmitter for longer is kept by someone.
 const KEPT_AFTER: Duration = Duration::from_millis(50);
@@ -46,17 +45,12 @@ pub async fn port_with_kept_frame(
     let began = Instant::now();
     let mut left_at = began;
     loop {
-        let tables = Tables {
-            accounts: true,
-            ..Tables::NONE
-        };
-        let now = shared.dataplane.inspect(tables).await.ok_or(Silent)?;
+        let now = shared.dataplane.inspect_accounts().await.ok_or(Silent)?;
         let ports = || {
             let ports = shared.info.ports.iter().enumerate();
             ports.filter(|(_, port)| !port.attached.get().zero_copy)
         };
         let kept_for = |time| ports().find(|(index, _)| keeps_a_frame(&now, *index, time));
-        let is_over = began.elapsed() >= KEPT_WAIT;
         let is_done = match neighbours {
             Neighbours::Sending => kept_for(KEPT_AFTER).is_none(),
             Neighbours::Paused => {
@@ -72,7 +66,7 @@ pub async fn port_with_kept_frame(
         if is_done {
             return Ok(None);
         }
-        if is_over {
+        if began.elapsed() >= KEPT_WAIT {
             return Ok(kept_for(KEPT_AFTER).map(|(_, port)| port.name.clone()));
         }
         tokio::time::sleep(LOOK_EVERY).await;

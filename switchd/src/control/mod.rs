@@ -8,7 +8,7 @@ pub mod asked;
 pub mod deadlock_log;
 pub mod devices;
 pub mod event_log;
-mod exporting;
+pub mod exporting;
 pub mod flight_recorder;
 pub mod health;
 pub mod history;

@@ -1,13 +1,13 @@
 //! State of the sFlow agent: its taps, and what it has sent.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use weir_api::counters::SflowCounters;
 use weir_config::daemon::SflowConfig;
 use weir_core::{Duration, PortSet};
 
-use super::exporting::LastError;
+use super::exporting::{socket_for, Exporting};
 use crate::dataplane::tap::{Choice, Tap, TapFigures, TapPlan};
 
 /// Maximum number of sampled frames that wait for the agent: 400 ms at 10,000 samples per second.
@@ -56,11 +56,7 @@ impl SflowSettings {
 /// Returns the address from which this machine reaches `collector`, if there is a route. Sends nothing. A running switch may no
 /// longer ask.
 pub fn own_address(collector: SocketAddr) -> Option<IpAddr> {
-    let any = match collector {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    let socket = UdpSocket::bind((any, 0)).ok()?;
+    let socket = socket_for(collector).ok()?;
     socket.connect(collector).ok()?;
     socket.local_addr().ok().map(|own| own.ip())
 }
@@ -73,13 +69,8 @@ pub struct SflowAgent {
     pub drops: Option<Arc<Tap>>,
     /// Copies of sampled frames, if there are samples.
     pub samples: Option<Arc<Tap>>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    counters: SflowCounters,
-    error: LastError,
+    /// Counters of samples and datagrams, and errors.
+    pub exporting: Exporting<SflowCounters>,
 }
 
 impl SflowAgent {
@@ -113,7 +104,7 @@ impl SflowAgent {
             settings,
             drops,
             samples,
-            state: Mutex::default(),
+            exporting: Exporting::default(),
         }
     }
 
@@ -122,24 +113,9 @@ impl SflowAgent {
         &self.settings
     }
 
-    /// The last error of sending, if it is recent.
-    pub fn error(&self) -> Option<String> {
-        self.state().error.recent()
-    }
-
-    /// Records a send error.
-    pub fn note_error(&self, error: String) {
-        self.state().error.note(error);
-    }
-
-    /// Updates the counters.
-    pub fn count(&self, add: impl FnOnce(&mut SflowCounters)) {
-        add(&mut self.state().counters);
-    }
-
-    /// Returns all counters.
+    /// Returns all counters, with those of the taps.
     pub fn counters(&self) -> SflowCounters {
-        let mut counters = self.state().counters;
+        let mut counters = self.exporting.counters();
         let (drops, samples) = (figures(&self.drops), figures(&self.samples));
         counters.drops_withheld += drops.withheld;
         counters.drops_lost += drops.lost;
@@ -155,10 +131,6 @@ impl SflowAgent {
     /// Returns the number of frames from which samples were chosen.
     pub fn packets_seen(&self) -> u64 {
         figures(&self.samples).seen
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

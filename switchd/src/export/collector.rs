@@ -3,11 +3,13 @@
 //! The socket is not connected: connect(2) is none of the system calls of a running switch.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration as StdDuration;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::time::Instant as TokioInstant;
+
+use crate::control::exporting::socket_for;
 
 /// Time between two attempts to get a socket, or to reach the dataplane.
 pub(super) const RETRY: StdDuration = StdDuration::from_secs(1);
@@ -71,11 +73,7 @@ impl Collector {
 
 /// A socket that never blocks and reports what comes back, which is kept within the bound of what it may receive.
 fn open(collector: SocketAddr) -> io::Result<UdpSocket> {
-    let any = match collector {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
+    let socket = socket_for(collector)?;
     socket.set_nonblocking(true)?;
     match collector {
         SocketAddr::V4(_) => setsockopt(&socket, sockopt::Ipv4RecvErr, &true)?,

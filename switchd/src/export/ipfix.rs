@@ -73,7 +73,7 @@ struct Sender<'a> {
     has_template: bool,
     /// As the last records have it, [`SLOTS`] for each port.
     told: Vec<QueueReading>,
-    /// What `told` was before the message that is being written.
+    /// Values of `told` before the message that is being written.
     before: Vec<Before>,
     refresh_at: Instant,
     unchanged: u64,
@@ -110,7 +110,7 @@ impl<'a> Sender<'a> {
         }
         self.flush();
         let unchanged = std::mem::take(&mut self.unchanged);
-        self.stream.count(|counters| {
+        self.stream.exporting.count(|counters| {
             counters.readings_exported += exported;
             counters.records_unchanged += unchanged;
         });
@@ -190,7 +190,7 @@ impl<'a> Sender<'a> {
                 self.refresh_at = clock::now() + REFRESH_AGAIN;
             }
         }
-        self.stream.count(|counters| {
+        self.stream.exporting.count(|counters| {
             counters.messages_refused += u64::from(outcome.is_refused);
             if outcome.is_sent {
                 counters.messages_sent += 1;
@@ -201,7 +201,7 @@ impl<'a> Sender<'a> {
             }
         });
         if let Some(error) = outcome.error {
-            self.stream.note_error(error);
+            self.stream.exporting.note_error(error);
         }
     }
 }

@@ -150,8 +150,8 @@ impl Sender {
         match (is_added, is_drop) {
             (true, true) => self.written.drops += 1,
             (true, false) => self.written.packets += 1,
-            (false, true) => agent.count(|counters| counters.drops_lost += 1),
-            (false, false) => agent.count(|counters| counters.packets_lost += 1),
+            (false, true) => agent.exporting.count(|counters| counters.drops_lost += 1),
+            (false, false) => agent.exporting.count(|counters| counters.packets_lost += 1),
         }
     }
 
@@ -170,7 +170,9 @@ impl Sender {
             }
             match self.add(agent, |datagram| datagram.add_counters(&counters)) {
                 true => self.written.counters += 1,
-                false => agent.count(|counters| counters.counters_lost += 1),
+                false => agent
+                    .exporting
+                    .count(|counters| counters.counters_lost += 1),
             }
         }
     }
@@ -192,7 +194,7 @@ impl Sender {
         }
         let outcome = self.collector.send(self.datagram.bytes());
         let written = std::mem::take(&mut self.written);
-        agent.count(|counters| {
+        agent.exporting.count(|counters| {
             counters.datagrams_refused += u64::from(outcome.is_refused);
             let places = if outcome.is_sent {
                 counters.datagrams_sent += 1;
@@ -215,7 +217,7 @@ impl Sender {
             *drops += written.drops;
         });
         if let Some(error) = outcome.error {
-            agent.note_error(error);
+            agent.exporting.note_error(error);
         }
         self.datagram.begin(uptime_ms(&self.shared));
     }

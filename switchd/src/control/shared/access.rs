@@ -103,6 +103,15 @@ impl Access {
         self.wait_for(inspect, answer).await
     }
 
+    /// Returns a snapshot with the loop's accounts, as [`inspect`](Self::inspect) does.
+    pub async fn inspect_accounts(&self) -> Option<Arc<Published>> {
+        self.inspect(Tables {
+            accounts: true,
+            ..Tables::NONE
+        })
+        .await
+    }
+
     /// Has the dataplane execute `command` and returns its answer; `None` without an answer within [`ANSWER_WAIT`]. The
     /// command may still be executed later.
     pub async fn ask(&self, command: Command) -> Option<Result<(), CommandError>> {
