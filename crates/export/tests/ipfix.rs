@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use weir_export::ipfix::{Credits, Message, Pauses, Record, ELEMENTS};
 use weir_export::PAYLOAD_MAX;
 
-use crate::capture::{tshark, write_capture};
+use crate::capture::{tshark, udp, write_capture};
 
 /// The number for documentation (RFC 5612).
 const ENTERPRISE: u32 = 32_473;
@@ -76,7 +76,7 @@ fn tshark_reads_every_field_and_objects_to_no_message() {
 
     let directory = tempfile::tempdir().unwrap();
     let capture = directory.path().join("ipfix.pcap");
-    write_capture(&capture, PORT, &payloads);
+    write_capture(&capture, &udp(PORT, &payloads));
     let objections = tshark(
         &capture,
         "_ws.malformed || _ws.expert.severity",
@@ -131,7 +131,7 @@ fn tshark_reads_the_template() {
     message.add_template();
     let directory = tempfile::tempdir().unwrap();
     let capture = directory.path().join("template.pcap");
-    write_capture(&capture, PORT, &[message.finish(0).to_vec()]);
+    write_capture(&capture, &udp(PORT, &[message.finish(0).to_vec()]));
     let fields = [
         "cflow.template_id",
         "cflow.template_field_count",

@@ -11,7 +11,7 @@ use weir_export::sflow::{
 };
 use weir_export::PAYLOAD_MAX;
 
-use crate::capture::{tshark, write_capture};
+use crate::capture::{tshark, udp, write_capture};
 
 const AGENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 /// Too large for the compact form of an interface.
@@ -220,7 +220,7 @@ fn tshark_reads_all_datagrams_without_complaint() {
     let mut cut = payloads[0].clone();
     cut.truncate(cut.len() / 2);
     payloads.push(cut);
-    write_capture(&capture, 6_343, &payloads);
+    write_capture(&capture, &udp(6_343, &payloads));
     let objections = tshark(&capture, "_ws.malformed", &["frame.number"]);
     assert_eq!(objections, format!("{}\n", count + 1));
     let first = tshark(

@@ -1,10 +1,9 @@
-//! Collectors of sFlow and IPFIX in a switch's namespace, and tshark as the reader of what they have received.
+//! Collectors of sFlow and IPFIX in a switch's namespace, and sums over the IPFIX that they have received.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,6 +13,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use weir_config::daemon::DaemonConfig;
 use weir_lab::lab::names::PREFIX;
 
+use super::capture::{tshark, udp, write_capture};
 use super::namespace::Visit;
 
 /// Port of IPFIX.
@@ -86,51 +86,6 @@ impl Collector {
     }
 }
 
-/// Writes `payloads` as UDP to `port`, in the format of pcap(5).
-pub fn write_capture(path: &Path, port: u16, payloads: &[Vec<u8>]) {
-    let mut bytes = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
-        bytes.extend(word.to_le_bytes());
-    }
-    for payload in payloads {
-        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
-        let udp = payload.len() as u16 + 8;
-        frame.extend((udp + 20).to_be_bytes());
-        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 7, 192, 0, 2, 9]);
-        for word in [port, port, udp, 0] {
-            frame.extend(word.to_be_bytes());
-        }
-        frame.extend(payload);
-        let length = frame.len() as u32;
-        for word in [0, 0, length, length] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(&frame);
-    }
-    std::fs::write(path, bytes).unwrap();
-}
-
-/// Has tshark print `fields` of each packet that `filter` lets through, and calls `each` with the cells of a line. Values of one
-/// field are separated by semicolons.
-pub fn tshark(capture: &Path, filter: &str, fields: &[&str], mut each: impl FnMut(&[&str])) {
-    let mut tshark = Command::new("tshark");
-    tshark.args(["-n", "-r"]).arg(capture).args(["-Y", filter]);
-    tshark.args(["-T", "fields", "-E", "aggregator=;"]);
-    for field in fields {
-        tshark.args(["-e", field]);
-    }
-    let mut child = tshark
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("tshark; `cargo xtask setup` installs it");
-    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-        let line = line.unwrap();
-        each(&line.split('\t').collect::<Vec<_>>());
-    }
-    assert!(child.wait().unwrap().success());
-}
-
 /// Sums over an IPFIX stream, and its last values.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
@@ -161,11 +116,10 @@ impl Stream {
     /// Reads the messages of one observation domain by tshark: all in their order, and none missing.
     pub fn of(directory: &Path, payloads: &[Vec<u8>], domain: u32) -> Self {
         let capture = directory.join(format!("ipfix-{domain}.pcap"));
-        write_capture(&capture, IPFIX_PORT, payloads);
-        let mut complaints = 0;
+        write_capture(&capture, &udp(IPFIX_PORT, payloads));
         let complaint = "_ws.malformed || _ws.expert.severity >= 6291456";
-        tshark(&capture, complaint, &["frame.number"], |_| complaints += 1);
-        assert_eq!(complaints, 0, "tshark objects to messages");
+        let complaints = tshark(&capture, complaint, &["frame.number"]);
+        assert_eq!(complaints, "", "tshark objects to messages");
         let fields = [
             "cflow.sequence",
             "cflow.od_id",
@@ -175,13 +129,14 @@ impl Stream {
         ];
         let mut stream = Self::default();
         let mut next = None;
-        tshark(&capture, "cflow", &fields, |cells| {
+        for line in tshark(&capture, "cflow", &fields).lines() {
+            let cells: Vec<&str> = line.split('\t').collect();
             assert_eq!(cells[1], domain.to_string());
             let sequence: u32 = cells[0].parse().unwrap();
             assert_eq!(sequence, next.unwrap_or(sequence), "messages are missing");
             let records = stream.add(cells[2], cells[3], cells[4]);
             next = Some(sequence.wrapping_add(records));
-        });
+        }
         std::fs::remove_file(capture).unwrap();
         assert_eq!(stream.messages, payloads.len() as u64);
         stream

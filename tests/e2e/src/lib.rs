@@ -4,6 +4,8 @@
 
 pub mod book;
 pub mod browser;
+#[path = "../../../crates/export/tests/capture.rs"]
+pub mod capture;
 pub mod collector;
 pub mod cpu;
 pub mod faults;
@@ -164,6 +166,12 @@ pub fn go_on_for(time: Duration, mut check: impl FnMut()) {
         Ok((began.elapsed() >= time).then_some(()))
     };
     wait_for(time + PATIENCE, over).unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// Returns the number in an environment variable, or `default` if it is not set.
+pub fn variable(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.map_or(default, |value| value.parse().unwrap())
 }
 
 /// Returns the output of a program that must succeed.

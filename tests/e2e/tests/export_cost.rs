@@ -14,7 +14,7 @@ use weir_lab::lab::process::program;
 use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::collector::{address, namespace_of, Collector, IPFIX_PORT, SFLOW_PORT};
-use weir_tests::{go_on_for, inline_scenario, tear_down};
+use weir_tests::{go_on_for, inline_scenario, tear_down, variable};
 
 /// Seconds of each of two measurements; a few by default.
 const VARIABLE: &str = "WEIR_EXPORT_COST_SECONDS";
@@ -26,7 +26,7 @@ const SAMPLING: u32 = 1_000;
 /// Part of a processor that no stream may cost, debugging builds and busy machines included.
 const MOST: f64 = 0.25;
 
-/// What a switch exports.
+/// Exports of a switch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stream {
     Off,
@@ -130,7 +130,7 @@ fn measure(stage: &mut Stage, span: Duration) -> Vec<(f64, u64)> {
 
 #[test]
 fn processor_time_of_each_stream() {
-    let seconds = std::env::var(VARIABLE).map_or(SECONDS, |text| text.parse().unwrap());
+    let seconds = variable(VARIABLE, SECONDS);
     let span = Duration::from_secs(seconds);
     let scenario = inline_scenario("exports.toml", &scenario_text());
     let mut collectors = Vec::new();

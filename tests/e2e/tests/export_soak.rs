@@ -16,7 +16,7 @@ use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::collector::{address, bind, namespace_of, IPFIX_PORT, SFLOW_PORT};
 use weir_tests::switches::events;
-use weir_tests::{go_on_for, scenario, tear_down, until};
+use weir_tests::{go_on_for, scenario, tear_down, until, variable};
 
 /// Seconds of the soak; some by default.
 const VARIABLE: &str = "WEIR_EXPORT_SOAK_SECONDS";
@@ -116,7 +116,7 @@ fn memory(stage: &Stage) -> Vec<u64> {
 
 #[test]
 fn collectors_that_are_dead_slow_or_lying_cost_nothing() {
-    let seconds = std::env::var(VARIABLE).map_or(SECONDS, |text| text.parse().unwrap());
+    let seconds = variable(VARIABLE, SECONDS);
     let overrides = [
         "duration=900s",
         "deadlock.policy=breaker",

@@ -16,7 +16,7 @@ use weir_lab::lab::process::{inside, Process};
 use weir_sim::random::Random;
 use weir_tests::faults::Scene;
 use weir_tests::switches::switchctl;
-use weir_tests::{inline_scenario, printed, until, LOSSLESS};
+use weir_tests::{inline_scenario, printed, until, variable, LOSSLESS};
 
 /// Networks in a run of all tests.
 const NETWORKS: u64 = 3;
@@ -365,11 +365,6 @@ impl Network {
         assert_eq!(count, self.others.len(), "{case}");
         self.scene.end();
     }
-}
-
-fn variable(name: &str, default: u64) -> u64 {
-    let value = std::env::var(name).ok();
-    value.map_or(default, |value| value.parse().unwrap())
 }
 
 #[test]

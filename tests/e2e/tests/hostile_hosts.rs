@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -23,9 +22,9 @@ use weir_lab::lab::process::{inside, Process};
 use weir_lab::lab::stage::{HostProcess, Stage};
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::switches::{self, events};
-use weir_tests::{inline_scenario, printed, until, PATIENCE};
+use weir_tests::{inline_scenario, printed, until, variable, PATIENCE};
 
-use crate::containers::run::{Image, CRUN};
+use crate::containers::run::Image;
 
 const SCENARIO: &str = r#"
 name = "hostile-hosts"
@@ -107,11 +106,6 @@ struct Scene {
     stage: Stage,
     /// By switch, its ports' names by the names of what they lead to.
     ports: Vec<BTreeMap<String, String>>,
-}
-
-fn variable(name: &str, default: u64) -> u64 {
-    let value = std::env::var(name).ok();
-    value.map_or(default, |value| value.parse().unwrap())
 }
 
 fn scenario() -> Scenario {
@@ -449,36 +443,15 @@ fn the_shipped_configuration_stands_hostile_hosts() {
     expect_harmless(scene, true);
 }
 
-/// Starts a container in place of each daemon of the lab, in the lab's network and without a configuration.
-const START: &str = r#"#!/bin/sh
-set -eu
-directory=$(dirname "$2")
-name=$(basename "$2" .toml)
-bundle=@BUNDLES@/$name
-mkdir -p "$bundle" "$directory/$name"
-sed -e "s|@DIRECTORY@|$directory|g" -e "s|@NAME@|$name|g" @BUNDLES@/template > "$bundle/config.json"
-exec @CRUN@ run --bundle "$bundle" "weir-$$-$name"
-"#;
-
 /// Here the two do not tell each other what they hear: all ports are `edge`, and between two of these a loop through a host and
 /// a host behind a neighbour blocks either.
 #[test]
 fn a_container_without_a_configuration_stands_hostile_hosts() {
     let image = Image::unpack();
-    let bundles = tempfile::tempdir().unwrap();
     let mount = json!({
         "destination": "/run/weir/@NAME@", "type": "bind", "source": "@DIRECTORY@/@NAME@", "options": ["bind", "rw"],
     });
-    let template = image.bundle("@NAME@", &[], &[mount]).to_string();
-    std::fs::write(bundles.path().join("template"), template).unwrap();
-    let start = bundles.path().join("weir-switchd");
-    let crun = CRUN.map(|word| format!("'{word}'")).join(" ");
-    let script = START
-        .replace("@BUNDLES@", &bundles.path().display().to_string())
-        .replace("@CRUN@", &crun);
-    std::fs::write(&start, script).unwrap();
-    std::fs::set_permissions(&start, PermissionsExt::from_mode(0o755)).unwrap();
-    std::env::set_var("WEIR_BIN_DIR", bundles.path());
+    let _bundles = image.replace_daemons(&[mount]);
 
     let scenario = scenario();
     let stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));

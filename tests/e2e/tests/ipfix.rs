@@ -12,7 +12,7 @@ use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::collector::{address, namespace_of, Collector, Stream, Sums, IPFIX_PORT};
 use weir_tests::scapy::Scapy;
 use weir_tests::switches::events;
-use weir_tests::{go_on_for, printed, scenario, tear_down, until, Bench};
+use weir_tests::{go_on_for, printed, scenario, tear_down, until, variable, Bench};
 
 /// Seconds of traffic; a few by default.
 const VARIABLE: &str = "WEIR_IPFIX_SECONDS";
@@ -86,7 +86,7 @@ fn assert_sums(stream: &Stream, line: &RecordLine, ports: &[Port]) {
 /// Ring4 locks again and again, and the breaker releases it. `WEIR_IPFIX_SECONDS=60` has it do so for a minute.
 #[test]
 fn sums_over_the_stream_are_the_counters_with_deadlocks_in_it() {
-    let seconds = std::env::var(VARIABLE).map_or(SECONDS, |text| text.parse().unwrap());
+    let seconds = variable(VARIABLE, SECONDS);
     let duration = format!("duration={}s", seconds + 60);
     let scenario = scenario("ring4.toml", &[&duration, "deadlock.policy=breaker"]);
     let mut collectors = BTreeMap::new();

@@ -24,7 +24,7 @@ use weir_sim::random::Random;
 use weir_tests::faults::Scene;
 use weir_tests::namespace::Visit;
 use weir_tests::switches::switchctl;
-use weir_tests::{printed, until, PATIENT_DETECTION};
+use weir_tests::{printed, until, variable, PATIENT_DETECTION};
 
 /// Number in a normal run: each of them once.
 const COUNT: u64 = Misfortune::ALL.len() as u64;
@@ -135,10 +135,6 @@ impl Places {
         self.replace(&self.token, TOKEN, 0o600);
     }
 
-    fn next(&self, old: u32) -> Option<Pid> {
-        next(&self.file, old)
-    }
-
     /// Applies the misfortune; the returned value is kept until the switch is judged.
     fn strike(&self, misfortune: Misfortune, [keeper, old]: [u32; 2]) -> Option<TcpListener> {
         let dies = |pid: u32| {
@@ -148,7 +144,7 @@ impl Places {
         match misfortune {
             Misfortune::Nothing | Misfortune::KeyMissing | Misfortune::MemoryConfigured => {}
             Misfortune::NextKilled => {
-                self.next(old).map(|next| kill(next, Signal::SIGKILL));
+                next(&self.file, old).map(|next| kill(next, Signal::SIGKILL));
             }
             Misfortune::OldKilled => dies(old),
             Misfortune::KeeperKilled => dies(keeper),
@@ -230,7 +226,7 @@ fn restart(
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let fate = scope.spawn(|| {
-            while misfortune.waits_for_the_next() && places.next(processes[1]).is_none() {
+            while misfortune.waits_for_the_next() && next(&places.file, processes[1]).is_none() {
                 if is_over.load(Ordering::Relaxed) {
                     return None;
                 }
@@ -268,11 +264,6 @@ fn begin_again(switch: &mut SwitchProcess, places: &Places, file: &str) {
     std::fs::write(&places.file, file).unwrap();
     switch.start_process().unwrap();
     switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
-}
-
-fn variable(name: &str, default: u64) -> u64 {
-    let value = std::env::var(name).ok();
-    value.map_or(default, |value| value.parse().unwrap())
 }
 
 #[test]
@@ -375,7 +366,7 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
     eprintln!("{count} misfortunes of seed {seed}: {kept} with the configuration before, {changed} with the next");
     let switch = scene.switch(1);
     assert!(places.run_dir.exists());
-    assert!(places.next(switch.status().unwrap().pid).is_none());
+    assert!(next(&places.file, switch.status().unwrap().pid).is_none());
     std::fs::write(&places.file, &before).unwrap();
     switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
     scene.wait_for_all(20);

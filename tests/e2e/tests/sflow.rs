@@ -7,7 +7,8 @@ use sflow_parser::models::{FlowData, SampleData};
 use weir_api::daemon::{Exports, Port, Sflow};
 use weir_config::daemon::SflowConfig;
 use weir_core::Duration;
-use weir_tests::collector::{address, namespace_of, tshark, write_capture, Collector, SFLOW_PORT};
+use weir_tests::capture::{tshark, udp, write_capture};
+use weir_tests::collector::{address, namespace_of, Collector, SFLOW_PORT};
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench};
 
@@ -162,10 +163,9 @@ fn tshark_reads_counters_and_samples_of_real_frames() {
     let payloads = collector.end();
     let directory = tempfile::tempdir().unwrap();
     let capture = directory.path().join("sflow.pcap");
-    write_capture(&capture, SFLOW_PORT, &payloads);
-    tshark(&capture, "_ws.malformed", &["frame.number"], |cells| {
-        panic!("tshark objects to {cells:?}")
-    });
+    write_capture(&capture, &udp(SFLOW_PORT, &payloads));
+    let complaints = tshark(&capture, "_ws.malformed", &["frame.number"]);
+    assert_eq!(complaints, "", "tshark objects");
     let fields = [
         "sflow_245.version",
         "sflow_245.ifindex",
@@ -181,7 +181,8 @@ fn tshark_reads_counters_and_samples_of_real_frames() {
             .map(str::to_owned)
             .collect()
     };
-    tshark(&capture, "sflow", &fields, |cells| {
+    for line in tshark(&capture, "sflow", &fields).lines() {
+        let cells: Vec<&str> = line.split('\t').collect();
         assert_eq!(cells[0], "5");
         counters.extend(list(cells[1]));
         speeds.extend(list(cells[2]));
@@ -196,7 +197,7 @@ fn tshark_reads_counters_and_samples_of_real_frames() {
             .iter()
             .filter(|address| *address == "02:57:00:00:00:02")
             .count();
-    });
+    }
     for index in &indexes {
         assert!(counters.contains(index), "{counters:?}");
     }

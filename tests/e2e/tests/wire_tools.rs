@@ -7,6 +7,7 @@ use std::process::Command;
 use weir_core::units::{MacAddress, Quanta};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::PauseRule;
+use weir_tests::capture::write_capture;
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench, LOSSLESS};
 
@@ -55,24 +56,6 @@ fn assert_no_complaint(capture: &Path) {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.is_empty(), "{text}");
-}
-
-/// Writes frames in the format of pcap(5).
-fn write_capture(path: &Path, frames: &[Vec<u8>]) {
-    let mut bytes = Vec::new();
-    let word = |bytes: &mut Vec<u8>, value: u32| bytes.extend(value.to_le_bytes());
-    word(&mut bytes, 0xa1b2_c3d4);
-    bytes.extend([2, 0, 4, 0]);
-    for value in [0, 0, 65_535, 1] {
-        word(&mut bytes, value);
-    }
-    for frame in frames {
-        for value in [0, 0, frame.len() as u32, frame.len() as u32] {
-            word(&mut bytes, value);
-        }
-        bytes.extend(frame);
-    }
-    std::fs::write(path, bytes).unwrap();
 }
 
 #[test]

@@ -9,6 +9,7 @@ use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::echo::Echo;
 use weir_core::wire::loop_probe::{LoopProbe, ProbeForm, ProbeSender};
 use weir_core::{MacAddress, PortId, Priority, Spuid, VlanTag};
+use weir_tests::capture::write_capture;
 use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, Bench};
@@ -47,21 +48,6 @@ fn fields(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     text.lines()
         .map(|line| line.split('\t').map(str::to_owned).collect())
         .collect()
-}
-
-/// Writes frames in the format of pcap(5).
-fn write_capture(path: &Path, frames: &[Vec<u8>]) {
-    let mut bytes = Vec::new();
-    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1] {
-        bytes.extend(word.to_le_bytes());
-    }
-    for frame in frames {
-        for word in [0, 0, frame.len() as u32, frame.len() as u32] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(frame);
-    }
-    std::fs::write(path, bytes).unwrap();
 }
 
 fn emitted(emit: impl FnOnce(&mut [u8]) -> Option<usize>) -> Vec<u8> {

@@ -6,12 +6,11 @@ pub mod run;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
 use nix::sched::{unshare, CloneFlags};
-use run::{Container, Image, CONFIGURATION, CRUN};
+use run::{Container, Image, CONFIGURATION};
 use serde_json::json;
 use weir_api::daemon::{EventPage, Pfc, Port};
 use weir_config::scenario::Scenario;
@@ -282,37 +281,15 @@ fn assert_pauses_work(lab: &mut Lab) {
     lab.wait_for_more(100);
 }
 
-/// Starts a container instead of each daemon of the lab, in the lab's network for it: `weir-switchd --config FILE`.
-const START: &str = r#"#!/bin/sh
-set -eu
-[ "$1" = --config ]
-directory=$(dirname "$2")
-name=$(basename "$2" .toml)
-bundle=@BUNDLES@/$name
-mkdir -p "$bundle"
-sed -e "s|@CONFIG@|$2|g" -e "s|@DIRECTORY@|$directory|g" -e "s|@NAME@|$name|g" @BUNDLES@/template > "$bundle/config.json"
-exec @CRUN@ run --bundle "$bundle" "weir-$$-$name"
-"#;
-
 #[test]
 fn four_containers_lock_and_are_released() {
     let image = Image::unpack();
-    let bundles = tempfile::tempdir().unwrap();
     let bind = |source: &str, destination: &str, access: &str| json!({"destination": destination, "type": "bind", "source": source, "options": ["bind", access]});
     let mounts = [
         bind("@CONFIG@", CONFIGURATION, "ro"),
         bind("@DIRECTORY@", "@DIRECTORY@", "rw"),
     ];
-    let template = image.bundle("@NAME@", &[], &mounts).to_string();
-    std::fs::write(bundles.path().join("template"), template).unwrap();
-    let start = bundles.path().join("weir-switchd");
-    let crun = CRUN.map(|word| format!("'{word}'")).join(" ");
-    let script = START
-        .replace("@BUNDLES@", &bundles.path().display().to_string())
-        .replace("@CRUN@", &crun);
-    std::fs::write(&start, script).unwrap();
-    std::fs::set_permissions(&start, PermissionsExt::from_mode(0o755)).unwrap();
-    std::env::set_var("WEIR_BIN_DIR", bundles.path());
+    let _bundles = image.replace_daemons(&mounts);
 
     let ring = scenario("ring4.toml", &["deadlock.policy=breaker", "duration=4s"]);
     run_as_expected_and(&ring, |stage| {

@@ -1,5 +1,7 @@
 //! Runs containers of the image like a runtime: crun, with least privilege.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -27,7 +29,7 @@ pub const CAPABILITIES: [&str; 6] = [
 pub const CONFIGURATION: &str = "/etc/weir/switchd.toml";
 
 /// crun without control groups, whose layout on this machine it may not support.
-pub const CRUN: [&str; 7] = [
+const CRUN: [&str; 7] = [
     "unshare",
     "--mount",
     "--propagation=slave",
@@ -36,6 +38,18 @@ pub const CRUN: [&str; 7] = [
     "mount -t tmpfs none /sys/fs/cgroup && exec crun --cgroup-manager=disabled \"$@\"",
     "crun",
 ];
+
+/// Starts a container instead of a daemon of a lab, in the lab's network for it: `weir-switchd --config FILE`.
+const START: &str = r#"#!/bin/sh
+set -eu
+[ "$1" = --config ]
+directory=$(dirname "$2")
+name=$(basename "$2" .toml)
+bundle=@BUNDLES@/$name
+mkdir -p "$bundle" "$directory/$name"
+sed -e "s|@CONFIG@|$2|g" -e "s|@DIRECTORY@|$directory|g" -e "s|@NAME@|$name|g" @BUNDLES@/template > "$bundle/config.json"
+exec @CRUN@ run --bundle "$bundle" "weir-$$-$name"
+"#;
 
 fn crun() -> Command {
     let mut command = Command::new(CRUN[0]);
@@ -80,6 +94,23 @@ impl Image {
     /// Returns its file system.
     pub fn root(&self) -> PathBuf {
         self.directory.path().join("root")
+    }
+
+    /// Makes labs of this process start containers instead of daemons, as long as the returned directory exists. In `mounts`,
+    /// `@CONFIG@` is a daemon's configuration file, `@DIRECTORY@` that file's directory, and `@NAME@` the switch.
+    pub fn replace_daemons(&self, mounts: &[Value]) -> tempfile::TempDir {
+        let bundles = tempfile::tempdir().unwrap();
+        let template = self.bundle("@NAME@", &[], mounts).to_string();
+        std::fs::write(bundles.path().join("template"), template).unwrap();
+        let start = bundles.path().join("weir-switchd");
+        let crun = CRUN.map(|word| format!("'{word}'")).join(" ");
+        let script = START
+            .replace("@BUNDLES@", &bundles.path().display().to_string())
+            .replace("@CRUN@", &crun);
+        std::fs::write(&start, script).unwrap();
+        std::fs::set_permissions(&start, Permissions::from_mode(0o755)).unwrap();
+        std::env::set_var("WEIR_BIN_DIR", bundles.path());
+        bundles
     }
 
     /// Returns the bundle of a container `name` for the runtime: the image's settings, read-only, with the capabilities
