@@ -20,7 +20,7 @@ impl FrameHandle {
     }
 }
 
-/// What the caller of [`Switch::receive`](crate::Switch::receive) must still do for an admitted frame.
+/// Work on an admitted frame that is left to the caller of [`Switch::receive`](crate::Switch::receive).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "a frame that is not marked tells its sender nothing"]
 pub struct Admitted {
@@ -95,7 +95,7 @@ impl Form {
     }
 }
 
-/// What the caller of [`Switch::receive_tagged`](crate::Switch::receive_tagged) must still do for an admitted frame.
+/// Work on an admitted frame that is left to the caller of [`Switch::receive_tagged`](crate::Switch::receive_tagged).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a frame in the wrong form would leave with a tag that it must not have, or without one"]
 pub struct Tagged {

@@ -10,7 +10,7 @@ use crate::units::{Duration, Instant};
 /// Representation of time in a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Time stands still at this moment: future times all count as equal.
+    /// Time ends at this moment: all later times are equal.
     Stopped(Instant),
     /// Time goes on from this moment: times count by their distance from it.
     At(Instant),

@@ -186,7 +186,7 @@ pub struct Port {
     pub xdp_mode: XdpMode,
     /// True when the driver shares memory with the socket.
     pub zero_copy: bool,
-    /// Whether frames leave by the express path, and the reason if not.
+    /// State of the express path from this port, with the reason if frames do not take it.
     #[serde(default)]
     pub express: ExpressState,
     /// Frames from this port that took it; included in the admitted ones.

@@ -216,12 +216,12 @@ named! {
         Detached => "detached",
     }
 
-    /// Whether frames leave a port by the express path, and the reason if not.
+    /// State of a port's express path, with the reason if frames do not take it.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Express {
-        /// Yes, while no frame waits at the port.
+        /// Frames take it, while none waits at the port.
         Open => "open",
-        /// Not at present: a frame waits, a pause is in force, or the link is down.
+        /// Frames do not take it at present: a frame waits, a pause is in force, or the link is down.
         Held => "held",
         /// The settings do not enable it.
         Off => "off" (default),
@@ -260,7 +260,7 @@ named! {
         NoFeatures => "no_features",
     }
 
-    /// Whether the storm watchdog has detected a storm at a queue.
+    /// Verdict of the storm watchdog on a queue.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Watched {
         /// There is no storm.
@@ -414,7 +414,7 @@ vocabularies! {
     Role of PortRole;
     /// Attachment of the XDP program.
     XdpMode of Attached;
-    /// Whether frames leave a port by the express path, and the reason if not.
+    /// State of a port's express path, with the reason if frames do not take it.
     ExpressState of Express;
     /// Health of a switch.
     HealthVerdict of Verdict;

@@ -50,7 +50,7 @@ pub struct Driver {
     /// Frames longer than this take several buffers, which the device fills only if `lro` was on when it was brought
     /// up, although a switch can use it only with `lro` off. `None` if buffers do not depend on `lro`.
     pub lro_above: Option<Bytes>,
-    /// Whether MAC control frames other than PAUSE, including PFC, reach the program.
+    /// Treatment of MAC control frames other than PAUSE, which include PFC.
     pub mac_control: MacControlFrames,
     /// Counter, found only in `ethtool -S`, of frames for which a queue had no buffer: one for each queue.
     pub no_buffer: Option<&'static str>,
@@ -89,12 +89,12 @@ impl TooLong {
     }
 }
 
-/// Whether a NIC passes MAC control frames other than PAUSE to the host.
+/// Treatment of MAC control frames other than PAUSE by a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacControlFrames {
-    /// Yes.
+    /// The host receives them.
     Passed,
-    /// Only with `ethtool -K DEVICE rx-all on`.
+    /// The host receives them only with `ethtool -K DEVICE rx-all on`.
     WithRxAll,
     /// Unknown: the firmware decides.
     NotKnown,

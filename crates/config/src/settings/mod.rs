@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::reader::{FromItem, Table};
 
-/// Whether a running daemon can apply a change.
+/// Way in which a change takes effect: in the running daemon, or by a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
     /// Applied while it forwards.
@@ -27,7 +27,7 @@ pub struct Setting {
     pub valid: &'static str,
     /// Its meaning, in Markdown.
     pub meaning: &'static str,
-    /// Whether a running daemon can apply a change.
+    /// Way in which a change takes effect: in the running daemon, or by a restart.
     pub reload: Reload,
 }
 

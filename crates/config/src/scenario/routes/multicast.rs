@@ -52,7 +52,7 @@ pub(in crate::scenario) fn spanning_tree(
             }
         }
     }
-    // Whether there are hosts at or behind a switch; those reached last are the leaves. A root without hosts and with a
+    // True for switches with hosts at or behind them; those reached last are the leaves. A root without hosts and with a
     // single branch is cut off.
     let mut branches: Vec<usize> = vec![0; count];
     let has_own = |switch: usize| adjacency.has_hosts(switch);

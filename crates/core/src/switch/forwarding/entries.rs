@@ -43,7 +43,7 @@ pub struct PinEntry {
     pub flow_hash: u32,
     /// The member by which it leaves.
     pub port: PortId,
-    /// What pinned it.
+    /// Source of the pin.
     pub by: PinnedBy,
 }
 

@@ -21,11 +21,11 @@ pub struct ImpairmentPlan {
     pub switch: u32,
     /// Its port.
     pub port: PortId,
-    /// What it does.
+    /// Its effect on frames.
     pub doing: Doing,
 }
 
-/// What an impairment does.
+/// Effect of an impairment.
 #[derive(Clone, Debug)]
 pub enum Doing {
     /// To arriving frames.
