@@ -62,7 +62,7 @@ const CHECKS: [Check; 18] = [
     check("a thread that was taken over", Extent::Loading, |case| {
         case.step("confined")
     }),
-    check("compilers", Extent::All, |case| {
+    check("compilers", Extent::Loading, |case| {
         case.step("loads_of_compilers")
     }),
     check("restart", Extent::All, |case| case.step("restarts")),
