@@ -72,6 +72,7 @@ pub(super) fn nic() -> Found {
         pause: Ok(PauseSettings::default()),
         features: ["tx-vlan-hw-insert".to_owned()].into(),
         receivers: Vec::new(),
+        below: Vec::new(),
         peer: None,
         place: Some(Place {
             numa_node: Some(0),
