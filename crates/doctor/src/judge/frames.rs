@@ -208,7 +208,7 @@ pub(super) fn mtu(case: &Case<'_>) -> Finding {
     }
     if has > wanted {
         let found = format!(
-            "{has} B, and dataplane.mtu is {wanted} B: longer frames are dropped as bad_length"
+            "{has} B, and dataplane.mtu is {wanted} B: longer frames are dropped, as bad_length or by the kernel if a chunk does not hold them"
         );
         return Finding::note(Check::Mtu, found);
     }
