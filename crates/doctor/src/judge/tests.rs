@@ -161,6 +161,19 @@ pub(super) fn one_problem(facts: &Facts, wanted: &Wanted, check: Check, remedy: 
 }
 
 #[test]
+fn a_tap_that_no_program_has_open_has_no_queue_and_needs_no_command() {
+    let mut found = driven_by("tun", nic().xdp);
+    found.channels = Ok(Channels {
+        combined_max: 1,
+        ..Channels::default()
+    });
+    let findings = judge(&facts(found), &wanted("", ""));
+    let queues = of(&findings, Check::Queues);
+    let remedy = Remedy::Other("start the program behind it".into());
+    assert_eq!((queues.grade, &queues.remedy), (Grade::Note, &Some(remedy)));
+}
+
+#[test]
 fn a_correct_device_has_no_problem() {
     for found in [nic(), veth()] {
         let findings = judge(&facts(found), &wanted("", ""));
