@@ -130,8 +130,12 @@ pub(crate) fn read_configuration(path: &Path) -> io::Result<String> {
     if metadata.is_file() && metadata.mode() & WRITABLE_BY_ALL != 0 {
         return Err(exposed("the file", metadata.mode(), path));
     }
-    // For a link, the directory of its target counts as well.
-    for file in [path.to_owned(), path.canonicalize()?] {
+    // For a link, the directory of its target counts as well. A pipe has no path.
+    let target = metadata
+        .is_file()
+        .then(|| path.canonicalize())
+        .transpose()?;
+    for file in [Some(path.to_owned()), target].into_iter().flatten() {
         let directory = directory_of(&file);
         let mode = std::fs::metadata(directory)?.mode();
         if mode & (WRITABLE_BY_ALL | STICKY) == WRITABLE_BY_ALL {
@@ -156,6 +160,7 @@ pub fn directory_of(path: &Path) -> &Path {
 mod tests {
     use super::*;
     use std::fs::Permissions;
+    use std::os::fd::AsRawFd;
     use std::os::unix::fs::PermissionsExt;
 
     fn file(directory: &Path, mode: u32) -> PathBuf {
@@ -191,6 +196,15 @@ mod tests {
         }
         let missing = read_secret(&directory.path().join("missing")).unwrap_err();
         assert!(matches!(missing, SecretError::Io { .. }), "{missing}");
+    }
+
+    #[test]
+    fn a_configuration_can_come_through_a_pipe() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        std::io::Write::write_all(&mut { writer }, b"name = \"s1\"").unwrap();
+        let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        let text = read_configuration(Path::new(&path)).unwrap();
+        assert_eq!(text, "name = \"s1\"");
     }
 
     #[test]

@@ -55,9 +55,12 @@ pub fn run(target: &Target, output: &Output, arguments: &DoctorArguments) -> Res
         facts.host.programs = Some(trial::programs()?);
     }
     let mut findings = judge(&facts, &wanted);
-    let trial = tried
-        .map(|device| trial::run(device, &wanted, arguments.time.as_deref()))
-        .transpose()?;
+    let trial = tried.map(|device| trial::run(device, &wanted, arguments.time.as_deref()));
+    if let Some(Err(_)) = trial {
+        // They may show the cause.
+        output.print(&findings, |findings| lines(findings))?;
+    }
+    let trial = trial.transpose()?;
     if let Some(trial) = &trial {
         findings.extend(judge_trial(trial, &facts, &wanted));
     }

@@ -158,7 +158,7 @@ const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Xdp, "no_meta", "The driver leaves no room in front of frames: `xdp-mode = \"generic\"`."),
     (Layer::Xdp, "no_slot", "Give the dataplane thread a CPU (`dataplane.cpu`), a longer `rx-ring`, or the port fewer `credit-slots`."),
     (Layer::Xdp, "cut", "The driver merges or cuts frames: switch `lro` and `rx-gro-hw` off."),
-    (Layer::Kernel, "rx_dropped", "Give the dataplane thread a CPU (`dataplane.cpu`)."),
+    (Layer::Kernel, "rx_dropped", "Without `rx_fill_ring_empty`: frames are longer than a chunk. See `switchctl doctor`: MTU, `tso`, `gro`."),
     (Layer::Kernel, "rx_ring_full", "Give the dataplane thread a CPU (`dataplane.cpu`), or a longer `rx-ring`."),
     (Layer::Kernel, "rx_fill_ring_empty", "Give the dataplane thread a CPU (`dataplane.cpu`), or more `spare-buffers`."),
     (Layer::Kernel, "rx_invalid_descs", "A defect: run `switchctl audit` and report it."),

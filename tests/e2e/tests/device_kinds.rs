@@ -353,6 +353,22 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     switch.end();
 }
 
+/// The kernel merges frames of TCP at the device below; the port's own would receive them as one that is too long.
+#[test]
+fn merging_below_a_device_is_refused_or_switched_off() {
+    let place = Place::new("merging");
+    place.does("ethtool -K p1 gro on; ip link add v1 link p1 type macvlan mode passthru; ip link set v1 up");
+    let (_, text) = place.refused(&place.file("s1", &["v1", "p2"], ""));
+    for part in ["gro of device `p1` is on", "ethtool -K p1 gro off"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let managed = "[dataplane]\noffloads = \"manage\"\n";
+    let switch = place.start("s1", &place.file("s1", &["v1", "p2"], managed));
+    place.does("ethtool -k p1 | grep -q 'generic-receive-offload: off'");
+    switch.end();
+    place.does("ethtool -k p1 | grep -q 'generic-receive-offload: on'");
+}
+
 /// Hosts made by `ip link` leave checksums to the device.
 #[test]
 fn hosts_that_leave_checksums_open_have_tcp() {

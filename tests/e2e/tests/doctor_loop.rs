@@ -258,6 +258,24 @@ fn it_ends_without_a_reflector_and_on_interruption() {
 }
 
 #[test]
+fn a_device_in_no_file_is_tried_with_default_settings() {
+    let place = Place::new("default", "", 1500, 1);
+    let reflector = place.reflector(None);
+    let mut command = inside(&place.near, &program("switchctl").unwrap());
+    let output = command
+        .args(["--json", "doctor", "--loop", "left"])
+        .output();
+    let output = output.unwrap();
+    let findings: Vec<Value> = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let found = of_loop(&findings);
+    assert_eq!(found.len(), 4, "{found:#?}");
+    assert!(found.iter().all(|it| it["grade"] == "ok"), "{found:#?}");
+    reflector.end();
+    place.is_clean();
+}
+
+#[test]
 fn the_device_of_a_switch_that_runs_is_refused() {
     let bench = Bench::new(&[], |_| ());
     let socket = bench.switch.config.api_socket.display().to_string();

@@ -15,7 +15,7 @@ use weir_core::Bytes;
 
 use crate::daemon::{DataplaneConfig, ZeroCopy};
 
-pub use offloads::{up_with_lro, Harmful, HARMFUL, LRO};
+pub use offloads::{up_with_lro, Harmful, GRO, HARMFUL, LRO};
 pub use reports::{report_rows, reports, Report, REPORTS};
 pub use table::DRIVERS;
 

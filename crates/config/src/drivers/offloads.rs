@@ -14,6 +14,13 @@ pub struct Harmful {
 /// The kernel's name for `lro`.
 pub const LRO: &str = "rx-lro";
 
+/// Merging by the kernel. A device merges nothing while it has an XDP program in generic mode; those below it do.
+pub const GRO: Harmful = Harmful {
+    feature: "rx-gro",
+    name: "gro",
+    does: "merges frames of TCP before the port's own device receives them",
+};
+
 /// The commands that bring a device up with `lro` on, see [`Driver::lro_above`](super::Driver::lro_above).
 pub fn up_with_lro(device: &str) -> String {
     format!("ip link set {device} down && ethtool -K {device} lro on && ip link set {device} up")

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use nix::net::if_::if_nametoindex;
 use serde::Serialize;
 use weir_config::drivers::kinds;
 
@@ -98,6 +99,42 @@ pub fn receivers(ifindex: u32, device: &Device) -> io::Result<Vec<String>> {
     Ok(vec![device.name.clone()])
 }
 
+/// Kinds whose frames come through the device below, with or without a change.
+const ON_LOWER: [&str; 3] = ["macvlan", "macvtap", "vlan"];
+
+/// Returns the devices whose frames the device with index `ifindex` receives, at any depth: the ports of a bond or a
+/// team, and the device below a macvlan or a VLAN device. They merge frames unless their GRO is off. The kernel does not
+/// report the device that carries a tunnel.
+///
+/// # Errors
+///
+/// The kernel's error.
+pub fn below(ifindex: u32, device: &Device) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let mut waiting = directly_below(ifindex, device)?;
+    while let Some(lower) = waiting.pop() {
+        if names.contains(&lower.name) {
+            continue;
+        }
+        if let Ok(index) = if_nametoindex(lower.name.as_str()) {
+            waiting.extend(directly_below(index, &lower)?);
+        }
+        names.push(lower.name);
+    }
+    Ok(names)
+}
+
+fn directly_below(ifindex: u32, device: &Device) -> io::Result<Vec<Device>> {
+    let kind = device.kind.as_deref().unwrap_or_default();
+    if OF_PORTS.contains(&kind) {
+        return link::ports_of(ifindex);
+    }
+    let is_here = device.other_namespace.is_none() && ON_LOWER.contains(&kind);
+    let lower = device.other_end.filter(|_| is_here);
+    let lower = lower.map_or(Ok(None), link::find)?;
+    Ok(lower.into_iter().collect())
+}
+
 #[cfg(test)]
 mod tests {
     use weir_config::daemon::XdpMode;
@@ -108,6 +145,13 @@ mod tests {
     fn a_device_without_a_lower_one_receives_for_itself() {
         let loopback = link::find(1).unwrap().unwrap();
         assert_eq!(receivers(1, &loopback).unwrap(), ["lo"]);
+        assert!(below(1, &loopback).unwrap().is_empty());
+        let vlan = Device {
+            kind: Some("vlan".into()),
+            other_end: Some(1),
+            ..loopback.clone()
+        };
+        assert_eq!(below(2, &vlan).unwrap(), ["lo"]);
         let bond = Device {
             kind: Some("bond".into()),
             ..loopback

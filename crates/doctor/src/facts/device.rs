@@ -1,6 +1,7 @@
 //! Reads the state of a device.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 
 use nix::net::if_::if_nametoindex;
@@ -47,16 +48,18 @@ fn found(
         ring: ethtool::receive_ring(name).map_err(Into::into),
         pause: ethtool::pause(name).map_err(Into::into),
         features: features(name),
-        receivers: receivers(name, index, &link),
+        receivers: others(name, nature::receivers(index, &link)),
+        below: others(name, nature::below(index, &link)),
         peer: (driver.name == "veth").then(|| peer(&link)).flatten(),
         place: place(&driver.bus),
         driver,
     })
 }
 
-fn receivers(name: &str, index: u32, link: &link::Device) -> Vec<Receiver> {
-    let all = nature::receivers(index, link).unwrap_or_default();
-    let others = all.into_iter().filter(|receiver| receiver != name);
+/// Reads those of `devices` that are not the device itself; none if the kernel did not answer.
+fn others(name: &str, devices: io::Result<Vec<String>>) -> Vec<Receiver> {
+    let all = devices.unwrap_or_default();
+    let others = all.into_iter().filter(|other| other != name);
     others
         .map(|name| Receiver {
             driver: ethtool::driver(&name).unwrap_or_default(),

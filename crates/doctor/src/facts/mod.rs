@@ -101,6 +101,8 @@ pub struct Found {
     pub features: BTreeSet<String>,
     /// The devices that receive frames for it, if it does not itself: the ports of a bond.
     pub receivers: Vec<Receiver>,
+    /// The devices below it, at any depth.
+    pub below: Vec<Receiver>,
     /// The other end of a veth.
     pub peer: Option<Peer>,
     /// Place on the machine; `None` for software.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use weir_config::daemon::{Express, Offloads, XdpMode};
-use weir_config::drivers::{self, chunk_for, MacControlFrames, HARMFUL, LRO};
+use weir_config::drivers::{self, chunk_for, MacControlFrames, GRO, HARMFUL, LRO};
 use weir_core::Bytes;
 
 use super::{command, long_frames, Case};
@@ -42,7 +42,9 @@ pub(super) fn offloads(case: &Case<'_>) -> Vec<Finding> {
     // Software devices have nothing to switch off.
     let strips_tags = |receiver: &&Receiver| drivers::driver(&receiver.driver).strips_tags;
     let stripping: Vec<_> = receivers.iter().filter(strips_tags).collect();
-    if stripping.is_empty() {
+    let merges = |below: &&Receiver| below.features.contains(GRO.feature);
+    let merging: Vec<_> = case.found.below.iter().filter(merges).collect();
+    if stripping.is_empty() && merging.is_empty() {
         return vec![Finding::ok(Check::Offloads, "none that changes frames")];
     }
     let on = stripping.into_iter().flat_map(|receiver| {
@@ -53,6 +55,7 @@ pub(super) fn offloads(case: &Case<'_>) -> Vec<Finding> {
     });
     // Long frames need it until the program is attached, which switches it off.
     let on = on.filter(|(_, harmful)| harmful.feature != LRO || !long_frames::waits_for_lro(case));
+    let on = on.chain(merging.into_iter().map(|below| (below, &GRO)));
     let judged = on.map(|(receiver, harmful)| {
         let of = match receiver.name == own.name {
             true => String::new(),
@@ -205,7 +208,7 @@ pub(super) fn mtu(case: &Case<'_>) -> Finding {
     }
     if has > wanted {
         let found = format!(
-            "{has} B, and dataplane.mtu is {wanted} B: longer frames are dropped as bad_length"
+            "{has} B, and dataplane.mtu is {wanted} B: longer frames are dropped, as bad_length or by the kernel if a chunk does not hold them"
         );
         return Finding::note(Check::Mtu, found);
     }
@@ -357,6 +360,32 @@ mod tests {
         assert!(on.found.contains("`eth1`"), "{}", on.found);
         for findings in [bond("ice", &[]), bond("veth", &["rx-vlan-hw-parse"])] {
             assert_eq!(offloads(&findings).grade, Grade::Ok);
+        }
+    }
+
+    #[test]
+    fn frames_are_merged_below_a_stacked_device_and_not_by_the_device_itself() {
+        let stacked = |own: &[&str], below: &[&str]| {
+            let names = |all: &[&str]| all.iter().map(|name| (*name).to_owned()).collect();
+            let mut found = nic();
+            found.features = names(own);
+            found.below = vec![Receiver {
+                name: "eth1".into(),
+                driver: "veth".into(),
+                features: names(below),
+            }];
+            facts(found)
+        };
+        let remedy = "ethtool -K eth1 gro off";
+        let merging = stacked(&[], &["rx-gro"]);
+        one_problem(&merging, &wanted("", ""), Check::Offloads, remedy);
+        let managed = wanted("offloads = \"manage\"", "");
+        for (facts, wanted) in [
+            (&merging, managed),
+            (&stacked(&["rx-gro"], &[]), wanted("", "")),
+        ] {
+            let findings = judge(facts, &wanted);
+            assert_eq!(of(&findings, Check::Offloads).grade, Grade::Ok);
         }
     }
 }

@@ -82,6 +82,15 @@ fn kernel(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Finding {
             wanted.setting("dataplane.mtu", Some("\"1500B\"")),
         );
     }
+    let hardware_time = kernels::HARDWARE_TIME.since;
+    let asks = config.ports.iter().find(|port| port.hardware_time);
+    if let Some(port) = asks.filter(|_| is_before(hardware_time)) {
+        return Finding::problem(
+            Check::Kernel,
+            format!("Linux {release}: hardware-time needs {hardware_time}"),
+            wanted.port_setting(port, "hardware-time", None),
+        );
+    }
     match is_before(kernels::OLDEST) {
         true => Finding::note(
             Check::Kernel,
@@ -277,6 +286,15 @@ mod tests {
         facts.host.kernel = "6.16.12+deb13-amd64".into();
         let remedy = "boot Linux 6.18 or newer, or 6.12";
         one_problem(&facts, &wanted("", ""), Check::Kernel, remedy);
+    }
+
+    #[test]
+    fn hardware_time_is_a_problem_on_a_kernel_that_lacks_it() {
+        let mut facts = facts(nic());
+        facts.host.kernel = "6.1.0-50-amd64".into();
+        let wanted = wanted("", "hardware-time = true");
+        let remedy = "in s1.toml: remove port.eth0.hardware-time";
+        one_problem(&facts, &wanted, Check::Kernel, remedy);
     }
 
     #[test]

@@ -6,17 +6,24 @@ use super::{command, Case};
 use crate::finding::{Check, Finding, Remedy};
 
 pub(super) fn kind(case: &Case<'_>) -> Finding {
-    let what = case.found.nature.known().what();
-    match case.fit() {
-        Ok(Fit::Any) => Finding::ok(Check::Kind, what),
-        Ok(Fit::GenericOnly { because }) => {
-            Finding::note(Check::Kind, format!("{what}: generic XDP only, since {because}"))
+    let nature = case.found.nature.known();
+    let what = nature.what();
+    // What a lossless class would change, if the file has none.
+    let with_lossless = nature.fit(case.config.dataplane.xdp_mode, true).err();
+    let lossy_only = with_lossless.map(|it| format!("lossy classes only, since {}", it.because));
+    match (case.fit(), lossy_only) {
+        (Ok(Fit::Any), None) => Finding::ok(Check::Kind, what),
+        (Ok(Fit::Any), Some(only)) => Finding::note(Check::Kind, format!("{what}: {only}")),
+        (Ok(Fit::GenericOnly { because }), only) => {
+            let only = only.map_or(String::new(), |only| format!("; {only}"));
+            let found = format!("{what}: generic XDP only, since {because}{only}");
+            Finding::note(Check::Kind, found)
         }
-        Ok(Fit::NotKnown) => Finding::note(
+        (Ok(Fit::NotKnown), _) => Finding::note(
             Check::Kind,
             format!("{what}, about which nothing is known: `switchctl ports` counts the frames that it loses"),
         ),
-        Err(refusal) => {
+        (Err(refusal), _) => {
             let consequence = match case.running {
                 Some(_) => "frames are lost",
                 None => "the switch does not start",
@@ -58,7 +65,12 @@ mod tests {
     #[test]
     fn a_device_that_cannot_be_a_port_is_a_problem_with_a_remedy() {
         let vlan = || of_kind("vlan");
-        assert_eq!(judged(vlan(), "", "").grade, Grade::Ok);
+        let lossy = judged(vlan(), "", "");
+        assert_eq!(lossy.grade, Grade::Note);
+        assert!(
+            lossy.found.contains("lossy classes only, since pauses"),
+            "{lossy:?}"
+        );
         let lossless = judged(vlan(), "", LOSSLESS);
         assert_eq!(lossless.grade, Grade::Problem, "{lossless:?}");
         let remedy = "make `eno1` the port, and set `trunks` or `tag` there";
@@ -89,6 +101,12 @@ mod tests {
             ..of_kind("bond")
         };
         assert_eq!(judged(bond.clone(), "", LOSSLESS).grade, Grade::Note);
+        let balanced = Nature {
+            mode: Some(0),
+            ..of_kind("bond")
+        };
+        let balanced = judged(balanced, "", "").found;
+        assert!(balanced.contains("generic XDP only") && balanced.contains("lossy classes only"));
         let native = judged(bond, "xdp-mode = \"native\"", "");
         assert_eq!(native.grade, Grade::Problem, "{native:?}");
         assert_eq!(judged(of_kind("macsec"), "", LOSSLESS).grade, Grade::Note);

@@ -6,6 +6,9 @@ use super::{command, Case};
 use crate::facts::Unread;
 use crate::finding::{Check, Finding, Remedy};
 
+/// Driver whose device has a queue for each program that opened it.
+const TAP: &str = "tun";
+
 fn without_socket(case: &Case<'_>) -> Vec<u32> {
     let has = case.found.channels.as_ref().map_or(0, |it| it.receiving());
     let mut left_out = case.port.left_out(&case.config.ports, has);
@@ -39,6 +42,11 @@ pub(super) fn queues(case: &Case<'_>) -> Finding {
             running.without_socket
         );
         return Finding::problem(Check::Queues, found, command("switchctl restart"));
+    }
+    if has == 0 && case.found.driver.name == TAP {
+        let found = "none: no program has the tap open, and what is sent to it is lost";
+        let remedy = Remedy::Other("start the program behind it".into());
+        return Finding::note(Check::Queues, found).mended_by(remedy);
     }
     if end > has {
         let found = format!(

@@ -72,6 +72,7 @@ pub(super) fn nic() -> Found {
         pause: Ok(PauseSettings::default()),
         features: ["tx-vlan-hw-insert".to_owned()].into(),
         receivers: Vec::new(),
+        below: Vec::new(),
         peer: None,
         place: Some(Place {
             numa_node: Some(0),
@@ -157,6 +158,19 @@ pub(super) fn one_problem(facts: &Facts, wanted: &Wanted, check: Check, remedy: 
     );
     assert_eq!(problems.next(), None);
     assert_eq!(worst(&findings), Grade::Problem);
+}
+
+#[test]
+fn a_tap_that_no_program_has_open_has_no_queue_and_needs_no_command() {
+    let mut found = driven_by("tun", nic().xdp);
+    found.channels = Ok(Channels {
+        combined_max: 1,
+        ..Channels::default()
+    });
+    let findings = judge(&facts(found), &wanted("", ""));
+    let queues = of(&findings, Check::Queues);
+    let remedy = Remedy::Other("start the program behind it".into());
+    assert_eq!((queues.grade, &queues.remedy), (Grade::Note, &Some(remedy)));
 }
 
 #[test]

@@ -122,7 +122,7 @@ pub(in crate::dataplane) fn find_one(
             device,
             mtu,
             switch_mtu = wanted.get(),
-            "device MTU exceeds the switch MTU; longer frames are dropped as bad_length"
+            "device MTU exceeds the switch MTU; longer frames are dropped, as bad_length or by the kernel if a chunk does not hold them"
         );
     }
     Ok(found)

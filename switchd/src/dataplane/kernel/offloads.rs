@@ -1,7 +1,7 @@
 //! NIC offloads that change frames before they reach the switch.
 
 use weir_config::daemon::{Offloads, Port};
-use weir_config::drivers::{self, Harmful, HARMFUL};
+use weir_config::drivers::{self, Harmful, GRO, HARMFUL};
 use weir_doctor::ask::nature;
 use weir_doctor::link;
 
@@ -72,7 +72,7 @@ impl SwitchedOff {
 }
 
 /// Applies `wanted` to the active features of every device that receives frames for the port; for a bond, these are its
-/// member devices.
+/// member devices. The same for GRO of the devices below.
 ///
 /// # Errors
 ///
@@ -93,17 +93,24 @@ pub(in crate::dataplane) fn see_to_all(
     let receivers = nature::receivers(device.index, &link).map_err(system)?;
     let strips_tags =
         |name: &String| drivers::driver(&ethtool::driver(name).unwrap_or_default()).strips_tags;
-    receivers
+    let stripping = receivers
         .iter()
         .filter(|name| strips_tags(name))
-        .map(|name| see_to(wanted, port, name))
-        .collect()
+        .map(|name| see_to(wanted, port, name, &HARMFUL));
+    let below = nature::below(device.index, &link).map_err(system)?;
+    let merging = below.iter().map(|name| see_to(wanted, port, name, &[GRO]));
+    stripping.chain(merging).collect()
 }
 
-fn see_to(wanted: Offloads, port: &Port, device: &str) -> Result<SwitchedOff, DataplaneError> {
+fn see_to(
+    wanted: Offloads,
+    port: &Port,
+    device: &str,
+    features: &[Harmful],
+) -> Result<SwitchedOff, DataplaneError> {
     let mut off = SwitchedOff::none(device);
     let numbers = ethtool::feature_numbers(device).unwrap_or_default();
-    for harmful in &HARMFUL {
+    for harmful in features {
         let known = numbers.iter().find(|(name, _)| name == harmful.feature);
         let Some((_, number)) = known else { continue };
         let is_on = || ethtool::has_feature(device, *number) == Some(true);

@@ -4,18 +4,16 @@
 //! queueing discipline; with one it reports that it is full, and the frame stays in the TX ring. AF_XDP frames never enter
 //! that discipline; it only has to exist. A port therefore gets one for as long as it has the device.
 
+use weir_config::kernels::FULL_VETH;
 use weir_netlink::queueing;
 
 use super::devices::Device;
+use super::refused::kernel_is_before;
 
 /// Kind of Weir's queueing discipline.
 const FIFO: &str = "pfifo";
 /// Handle that marks a queueing discipline as Weir's: "WE".
 const OURS: u32 = 0x5745;
-/// On earlier kernels a device could stay full forever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq
-/// getting stuck").
-const SINCE: (u32, u32) = (6, 18);
-
 /// Weir's queueing discipline at the root of a device.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Queueing {
@@ -56,26 +54,8 @@ pub(in crate::dataplane) fn says_when_full(device: &Device) -> bool {
     !device.driver.needs_queueing || kernel_says() && has_queueing()
 }
 
+/// On earlier kernels a device could stay full forever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq
+/// getting stuck").
 fn kernel_says() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
-    release.is_ok_and(|release| version(&release) >= Some(SINCE))
-}
-
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|it: char| !it.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn releases_are_compared_by_number() {
-        assert_eq!(version("6.18.44-fc-v669\n"), Some((6, 18)));
-        assert_eq!(version("7.0-rc1"), Some((7, 0)));
-        assert!(version("6.9.1") < Some(SINCE));
-        assert!(version("10.0") > Some(SINCE));
-        assert!(version("unknown") < Some(SINCE));
-    }
+    !kernel_is_before(FULL_VETH.since)
 }

@@ -293,12 +293,16 @@ impl<'a> Checked<'a> {
             )
             .map_err(|error| allowed::cannot_attach(port, device, error))?;
         if mode == AttachedMode::Generic {
+            let why = match config.dataplane.xdp_mode {
+                XdpMode::Generic => "xdp-mode asks for it",
+                _ => "the driver has no native support that a switch can use",
+            };
             tracing::warn!(
-            port = port.name,
-            device = port.device,
-            driver = device.driver.name,
-            "generic XDP: the driver has no native support that a switch can use; forwarding will be slow"
-        );
+                port = port.name,
+                device = port.device,
+                driver = device.driver.name,
+                "generic XDP: {why}; forwarding will be slow"
+            );
         }
         let promiscuous = Promiscuous::new(device.index)
         .inspect_err(|error| {

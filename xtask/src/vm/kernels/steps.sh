@@ -288,12 +288,6 @@ attach_refused() {
     grep -q 'weir-host plug eth0' /tmp/attach || fail "$(cat /tmp/attach)"
     echo "refused, names plug"
 }
-plugs() {
-    network 3
-    configuration 3 > /tmp/switch.toml
-    starts
-    pauses
-}
 # Settings of the ring of four for emulated processors.
 SLOW='--set link-defaults.rate=4Mbit --set class.lossless.xoff=30KiB --set class.lossless.xon=26KiB --set class.lossless.headroom=512KiB
     --set deadlock.detect=500ms --set deadlock.clcm-interval=100ms --set deadlock.release=200ms --set duration=12s'

@@ -297,7 +297,7 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
         (
             Trouble::KernelLosses,
             port.kernel_losses,
-            "were lost by the kernel, lossless ones too: the switch gets too little CPU, or `dataplane.rx-ring` is too small",
+            "were lost by the kernel, lossless ones too: the switch gets too little CPU, `dataplane.rx-ring` is too small, or frames are too long (`switchctl drops`)",
         ),
         (
             Trouble::KernelLosses,
@@ -331,6 +331,10 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
         ),
     ] {
         if count > 0 {
+            let what = match what.strip_prefix("were ") {
+                Some(rest) if count == 1 => format!("was {rest}"),
+                _ => what.to_owned(),
+            };
             let text = format!("{name}: {} {what}", frames(count));
             reasons.push(HealthReason {
                 port: Some(name.clone()),

@@ -167,6 +167,10 @@ fn a_loss_below_the_switch_is_not_blamed_on_another_place() {
             of(|port| port.transmit_drops = 2),
             "2 frames were not sent by the device",
         ),
+        (
+            of(|port| port.transmit_drops = 1),
+            "1 frame was not sent by the device",
+        ),
         (of(|port| port.receive_missing = 2), "never arrived"),
         (
             of(|port| port.transmit_missing = 2),
