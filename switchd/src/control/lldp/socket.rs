@@ -22,8 +22,9 @@ const BURST: u64 = 16;
 /// Delay after an error, such as that of a device that went down.
 const ERROR_WAIT: StdDuration = StdDuration::from_millis(200);
 
+/// Empty only while it is dropped.
 #[derive(Debug)]
-pub(super) struct LldpSocket(Waitable);
+pub(super) struct LldpSocket(Option<Waitable>);
 
 /// A frame, and the number of frames lost before it because they arrived too fast.
 #[derive(Debug)]
@@ -36,13 +37,30 @@ pub(super) struct Heard {
 impl LldpSocket {
     /// Needs a tokio runtime.
     pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
-        Waitable::new(socket).map(Self)
+        Waitable::new(socket).map(|socket| Self(Some(socket)))
     }
 
     pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        send(self.0.as_raw_fd(), frame, flags)?;
+        send(self.open()?.as_raw_fd(), frame, flags)?;
         Ok(())
+    }
+
+    fn open(&self) -> io::Result<&Waitable> {
+        self.0.as_ref().ok_or(io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Drop for LldpSocket {
+    /// Closes it on a thread of its own: the kernel takes a grace period for each, while neighbours may be paused for the
+    /// next switch and the runtime has its place to give.
+    fn drop(&mut self) {
+        let socket = self.0.take();
+        // If no thread can be started, dropping the closure closes it.
+        let close = move || drop(socket);
+        let _ = std::thread::Builder::new()
+            .name("weir-close".to_owned())
+            .spawn(close);
     }
 }
 
@@ -51,8 +69,11 @@ impl LldpSocket {
 pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::Sender<Heard>) {
     let mut buffer = vec![0; FRAME_LENGTH_MAX];
     let mut budget = Budget::new();
+    let Ok(waitable) = socket.open() else {
+        return;
+    };
     loop {
-        let length = match socket.0.read(&mut buffer).await {
+        let length = match waitable.read(&mut buffer).await {
             Ok(0) => return,
             Ok(length) => length,
             Err(error) => {
@@ -64,7 +85,7 @@ pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::
         let heard = Heard {
             port,
             frame: buffer[..length].to_vec(),
-            lost: take_lost(socket.0.as_raw_fd()),
+            lost: take_lost(waitable.as_raw_fd()),
         };
         if sender.send(heard).await.is_err() {
             return;
@@ -117,6 +138,28 @@ mod tests {
         now = now + Duration::from_secs(60);
         let free = (0..100).take_while(|_| budget.take(now).is_zero()).count();
         assert_eq!(free as u64, BURST - 1, "the last of it makes wait");
+    }
+
+    /// A socket with SO_LINGER and unsent data stands for one whose close(2) waits.
+    #[tokio::test]
+    async fn whoever_drops_it_does_not_wait_until_it_is_closed() {
+        use std::io::Write;
+
+        use nix::sys::socket::{setsockopt, sockopt};
+
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let linger = libc::linger {
+            l_onoff: 1,
+            l_linger: 10,
+        };
+        setsockopt(&stream, sockopt::Linger, &linger).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        while stream.write(&[0; 65_536]).is_ok() {}
+        let socket = LldpSocket::new(stream.into()).unwrap();
+        let began = std::time::Instant::now();
+        drop(socket);
+        assert!(began.elapsed() < StdDuration::from_secs(5));
     }
 
     #[tokio::test]

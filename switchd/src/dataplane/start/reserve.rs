@@ -1,8 +1,10 @@
 //! Slow parts of a start that need no device. They are prepared while another switch still forwards, so that neighbours wait
 //! only for the rest.
 
+use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::fcntl::{fcntl, FcntlArg};
 use tracing::subscriber::NoSubscriber;
 use weir_config::daemon::DaemonConfig;
 use weir_core::config::AuthenticationConfig;
@@ -17,6 +19,9 @@ use crate::dataplane::error::DataplaneError;
 use crate::dataplane::kernel::devices::{self, Device, Lack};
 use crate::dataplane::kernel::express::Prospect;
 use crate::os::{fabric_key, random};
+
+/// Sockets, programs, maps and links of a port with one queue, and some more.
+const DESCRIPTORS_OF_A_PORT: usize = 12;
 
 /// Packet memory, the switch core's memory, and the programs of all ports. Parts that do not fit are made again.
 #[derive(Debug)]
@@ -45,6 +50,9 @@ impl Reserve {
         let settled = settled_beforehand(config, &devices)?;
         let core = core(&settled, &devices, secrets);
         let bare = Self::bare(config);
+        if let Err(error) = grow_descriptor_table(DESCRIPTORS_OF_A_PORT * config.ports.len()) {
+            tracing::debug!(%error, "the table of descriptors grows while neighbours are paused");
+        }
         Ok(Self {
             programs: Programs::load(config, &devices, bare.express.path())?,
             memory: Reserved::beside_another(&settled, core.frame_count as u32),
@@ -122,6 +130,18 @@ impl Reserve {
     }
 }
 
+/// Lets the kernel make its table of this process's descriptors so large now. Each time that it grows in a process of several
+/// threads, the thread that opens a descriptor waits for a grace period.
+fn grow_descriptor_table(more: usize) -> std::io::Result<()> {
+    let probe = std::io::pipe()?.0;
+    let highest = probe
+        .as_raw_fd()
+        .saturating_add(i32::try_from(more).unwrap_or(i32::MAX));
+    // The table keeps its size when the duplicate is closed.
+    let duplicate = fcntl(&probe, FcntlArg::F_DUPFD_CLOEXEC(highest))?;
+    Ok(nix::unistd::close(duplicate)?)
+}
+
 /// Allocates the memory of a switch that has none yet.
 fn first_memories(
     config: &DaemonConfig,
@@ -189,4 +209,21 @@ fn credit_epoch() -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());
     (millis as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_descriptors_is_as_large_as_it_must_be() {
+        let size = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+            line.unwrap().trim().parse::<usize>().unwrap()
+        };
+        let more = size();
+        grow_descriptor_table(more).unwrap();
+        assert!(size() > more);
+    }
 }
