@@ -37,6 +37,16 @@ fn nobody_else_loses_a_lossless_frame_or_waits_longer_than_the_bound() {
     assert!(lost_in_all > 0, "the unlucky lose nothing: nothing happens");
 }
 
+/// The transmitter stops with a flooded frame that is larger than its sender's xon.
+#[test]
+fn a_frame_in_a_stuck_transmitter_does_not_pause_its_sender() {
+    const SEED: u64 = 4_833;
+    let case = Case::new(SEED);
+    assert_eq!(case.kind, Kind::Stuck);
+    let answer = judge(&case).unwrap();
+    assert!(answer.is_good(), "{answer:?}; {}", replay(SEED));
+}
+
 /// A switch that keeps frames forever, and one that never detects a storm or a stuck transmitter: the faults that the search
 /// must find.
 #[test]

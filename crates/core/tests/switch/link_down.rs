@@ -379,3 +379,110 @@ fn a_transmitter_that_completes_nothing_blocks_no_other_port() {
     let after = node.receive(0, 1, LOSSLESS).unwrap();
     assert_eq!(node.send(1), [after]);
 }
+
+/// Frames that a stuck transmitter has already taken do not pause their sender until it completes them: they are charged to
+/// the lossy buffers of its own port, with the same memory.
+#[test]
+fn frames_in_a_stuck_transmitter_pause_nobody() {
+    let mut node = Node::new(false);
+    let mut taken = Vec::new();
+    let mut take_all = |node: &mut Node| {
+        while let Some(out) = node.switch.transmit(node.now, port(1)) {
+            if let Transmission::Data { handle, .. } = out {
+                taken.push(handle);
+            }
+            node.now = node.now + Duration::from_micros(1);
+        }
+    };
+    // xoff is 8 KiB, and each frame is charged 1 KiB.
+    for _ in 0..8 {
+        node.receive(0, 1, LOSSLESS).unwrap();
+        take_all(&mut node);
+    }
+    for _ in 0..HALF {
+        node.receive(2, 1, LOSSY).unwrap();
+        take_all(&mut node);
+    }
+    let charged = |node: &Node, number, priority| node.switch.occupancy(port(number), priority).0;
+    assert!(node.pausing(0));
+    assert_eq!(taken.len() as u32, 8 + HALF);
+    for handle in &taken {
+        assert!(node.switch.charge_to_egress(port(1), *handle));
+    }
+    assert!(node.pausing(0), "the transmitter is not stuck yet");
+
+    let set = |node: &mut Node, completes| {
+        let command = Command::SetTransmitter {
+            port: port(1),
+            completes,
+        };
+        node.switch.apply(node.now, command).unwrap();
+    };
+    set(&mut node, false);
+    assert!(node.switch.drops_all_to(port(1)));
+    assert!(node.pausing(0), "the transmitter has all of the frames");
+    for handle in &taken {
+        assert!(node.switch.charge_to_egress(port(1), *handle));
+    }
+    assert!(!node.pausing(0));
+    assert_eq!(charged(&node, 0, LOSSLESS), Bytes::ZERO);
+    assert_eq!(charged(&node, 2, LOSSY), Bytes::ZERO);
+    let of_port: Bytes = Priority::ALL
+        .into_iter()
+        .map(|priority| charged(&node, 1, priority))
+        .sum();
+    assert_eq!(of_port.get(), CELL.get() * (8 + u64::from(HALF)));
+    assert!(!node.pausing(1));
+
+    set(&mut node, true);
+    for handle in taken {
+        assert_eq!(
+            node.switch.complete(node.now, port(1), handle),
+            Some(handle)
+        );
+    }
+    for number in 0..PORTS {
+        for priority in Priority::ALL {
+            assert_eq!(charged(&node, number, priority), Bytes::ZERO);
+        }
+    }
+    assert_eq!(node.switch.held_frames(), 0);
+}
+
+/// Without room in the lossy buffers of the port, frames remain charged to their senders: no buffer exceeds its memory.
+#[test]
+fn a_port_is_charged_no_more_than_it_has_room_for() {
+    let mut node = Node::new(false);
+    let room = 2 * HALF * (8 - 1);
+    let mut left = Vec::new();
+    let command = Command::SetTransmitter {
+        port: port(1),
+        completes: false,
+    };
+    // Frames that wait elsewhere fill all lossy buffers of the port but one place.
+    let mut handles = Vec::new();
+    for _ in 0..2 {
+        node.receive(0, 1, LOSSLESS).unwrap();
+        if let Some(Transmission::Data { handle, .. }) = node.switch.transmit(node.now, port(1)) {
+            handles.push(handle);
+        }
+        node.now = node.now + Duration::from_micros(1);
+    }
+    assert_eq!(handles.len(), 2);
+    for priority in Priority::ALL.into_iter().filter(|it| *it != LOSSLESS) {
+        while node.receive(1, 2, priority).is_ok() {
+            left.push(priority);
+            if left.len() as u32 == room - 1 {
+                break;
+            }
+        }
+    }
+    assert_eq!(left.len() as u32, room - 1);
+    node.switch.apply(node.now, command).unwrap();
+    let moved: Vec<_> = handles
+        .iter()
+        .map(|handle| node.switch.charge_to_egress(port(1), *handle))
+        .collect();
+    assert_eq!(moved, [true, false]);
+    assert_eq!(node.switch.occupancy(port(0), LOSSLESS).0, CELL);
+}

@@ -234,9 +234,14 @@ impl Accounts {
         }
     }
 
+    /// Returns true if `chunk` carries a control frame.
+    pub(in crate::dataplane) fn is_control(&self, chunk: Chunk) -> bool {
+        self.cargo.get(chunk as usize) == Some(&Cargo::Control)
+    }
+
     /// Frees `chunk` from a control frame; returns true when it carried one.
     pub(in crate::dataplane) fn unload_control(&mut self, chunk: Chunk) -> bool {
-        let is_control = self.cargo.get(chunk as usize) == Some(&Cargo::Control);
+        let is_control = self.is_control(chunk);
         if is_control {
             self.load(chunk, Cargo::Nothing);
         }

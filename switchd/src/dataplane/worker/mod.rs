@@ -163,6 +163,8 @@ struct PortState {
     progress_at: Instant,
     /// True if it has completed none for [`COMPLETION_STALL`].
     stuck: bool,
+    /// True if all frames that it holds are charged to this port, as it takes no more.
+    charged: bool,
     /// True if its device is gone.
     gone: bool,
     /// True if it has no rings.
@@ -192,6 +194,7 @@ impl PortState {
             on_line: Bytes::ZERO,
             progress_at: Instant::ZERO,
             stuck: false,
+            charged: false,
             gone: false,
             parted: false,
             credit_slots: 0,
@@ -223,6 +226,7 @@ impl PortState {
         if self.outstanding.is_empty() {
             self.progress_at = now;
         }
+        self.charged = false;
         let on_line = length.max(FRAME_MIN) + LINE_OVERHEAD;
         self.outstanding.push_back(Outstanding {
             chunk,

@@ -138,7 +138,29 @@ impl<I: Io> Worker<I> {
             }
         }
         self.watch_transmitter(now, port, count > 0);
+        if count == 0 && self.switch.drops_all_to(port) {
+            self.charge_held(port);
+        }
         count > 0
+    }
+
+    /// Charges the frames in a transmitter that takes no more to its port, so that their senders may continue. Repeated until
+    /// all are. O(frames).
+    #[cold]
+    fn charge_held(&mut self, port: PortId) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        if state.charged {
+            return;
+        }
+        state.charged = true;
+        for held in &state.outstanding {
+            if !self.accounts.is_control(held.chunk) {
+                let handle = FrameHandle(held.chunk);
+                state.charged &= self.switch.charge_to_egress(port, handle);
+            }
+        }
     }
 
     /// Checks that a transmitter with frames completes some. If it is stuck, its frames hold ingress buffers, so no more

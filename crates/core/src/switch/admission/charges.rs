@@ -1,8 +1,10 @@
 //! Charges of frames: the ingress buffer that a frame is charged to, until its last copy has left.
 
+use super::PauseChange;
 use crate::frame::FrameHandle;
 use crate::switch::levels::ShareId;
 use crate::switch::records::Records;
+use crate::switch::Switch;
 use crate::units::{Bytes, PortId, Priority};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +83,29 @@ impl Charges {
             .is_some_and(|slot| slot.copies == 1)
     }
 
+    /// Returns the charge of a frame in the switch.
+    pub(in crate::switch) fn get(&self, handle: FrameHandle) -> Option<Charge> {
+        let slot = self.by_handle.get(handle.index())?;
+        (slot.copies > 0).then_some(Charge {
+            cells: slot.cells,
+            ingress: slot.ingress,
+            priority: slot.priority,
+            share: slot.share,
+        })
+    }
+
+    /// Charges a frame in the switch to another buffer, without a share.
+    pub(in crate::switch) fn transfer(
+        &mut self,
+        handle: FrameHandle,
+        port: PortId,
+        priority: Priority,
+    ) {
+        if let Some(slot) = self.by_handle.get_mut(handle.index()) {
+            (slot.ingress, slot.priority, slot.share) = (port, priority, ShareId::NONE);
+        }
+    }
+
     /// Accounts for `copies` copies (at least one) of a [free](Self::is_free) handle.
     #[inline(always)]
     pub(in crate::switch) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
@@ -121,6 +146,21 @@ impl Charges {
             priority: slot.priority,
             share: slot.share,
         })
+    }
+}
+
+impl Switch {
+    #[inline(always)]
+    pub(in crate::switch) fn discharge(&mut self, charge: &Charge) {
+        let (ingress, priority, cells) = (charge.ingress, charge.priority, charge.cells);
+        let change =
+            self.ports[ingress.index()].ingress[priority.index()].discharge(cells, &mut self.pools);
+        if change != PauseChange::None {
+            self.note_discharge(ingress, priority, change);
+        }
+        if charge.share != ShareId::NONE {
+            self.leave_level(ingress, priority, charge.share, cells);
+        }
     }
 }
 

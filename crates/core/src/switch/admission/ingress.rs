@@ -164,11 +164,19 @@ impl IngressBuffer {
     }
 
     pub(in crate::switch) fn is_half_full(&self, pools: &Pools) -> bool {
-        let limit = match &self.pooled {
+        self.occupancy + self.occupancy >= self.present_limit(pools)
+    }
+
+    /// Returns the free room, without that for headroom in a pool.
+    pub(in crate::switch) fn room(&self, pools: &Pools) -> Bytes {
+        self.present_limit(pools).saturating_sub(self.occupancy)
+    }
+
+    fn present_limit(&self, pools: &Pools) -> Bytes {
+        match &self.pooled {
             Some(pooled) => pooled.room(pools),
             None => self.limit,
-        };
-        self.occupancy + self.occupancy >= limit
+        }
     }
 
     fn limit_of_mode(&self) -> Bytes {

@@ -9,10 +9,12 @@
 use crate::command::CommandError;
 use crate::counters::DropReason;
 use crate::event::EventKind;
+use crate::frame::FrameHandle;
 use crate::level::Level;
+use crate::switch::levels::ShareId;
 use crate::switch::virtual_queues::{Gate, Place};
 use crate::switch::Switch;
-use crate::units::{Instant, MacAddress, PortId, Priority};
+use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::switch) enum Outage {
@@ -134,6 +136,52 @@ impl Switch {
                 while self.drop_front(now, &place, DropReason::PortDown) {}
             }
         }
+    }
+
+    /// Returns true if frames for `port` are dropped because its link has been down for too long or its transmitter is
+    /// stuck. What the transmitter still has is then to be [charged to the port](Self::charge_to_egress).
+    pub fn drops_all_to(&self, port: PortId) -> bool {
+        let state = self.ports.get(port.index());
+        state.is_some_and(|state| state.stuck || state.outage == Outage::Over)
+    }
+
+    /// Charges a frame in the transmitter of `port`, which [takes no more](Self::drops_all_to), to the lossy buffer of
+    /// `port` with the most room. Its sender no longer lacks that room, and no additional memory is needed.
+    ///
+    /// Returns false if the frame remains charged to its sender: no lossy buffer of `port` has room for it now, or its
+    /// other copies must leave first.
+    pub fn charge_to_egress(&mut self, port: PortId, handle: FrameHandle) -> bool {
+        let Some(charge) = self.charges.get(handle) else {
+            return true;
+        };
+        if charge.ingress == port || charge.cells == Bytes::ZERO || !self.drops_all_to(port) {
+            return true;
+        }
+        // Copies that wait are found by their ingress port, and hold a share of their Level.
+        let is_bound = self.ages.is_on() || charge.share != ShareId::NONE;
+        if is_bound && !self.charges.is_last_copy(handle) {
+            return false;
+        }
+        let room = |priority: &Priority| {
+            self.ports[port.index()].ingress[priority.index()].room(&self.pools)
+        };
+        let lossless = self.lossless;
+        let lossy = Priority::ALL
+            .into_iter()
+            .filter(|priority| !lossless.contains(*priority));
+        let Some(priority) = lossy.max_by_key(room) else {
+            return false;
+        };
+        if room(&priority) < charge.cells {
+            return false;
+        }
+        let buffer = &mut self.ports[port.index()].ingress[priority.index()];
+        if buffer.admit(charge.cells, &mut self.pools).is_err() {
+            return false;
+        }
+        self.charges.transfer(handle, port, priority);
+        self.discharge(&charge);
+        true
     }
 
     pub(in crate::switch) fn set_transmitter(

@@ -3,8 +3,6 @@
 use super::choice::{self, Offer, Order};
 use crate::config::SwitchConfig;
 use crate::frame::FrameHandle;
-use crate::switch::admission::PauseChange;
-use crate::switch::levels::ShareId;
 use crate::switch::port::Port;
 use crate::switch::virtual_queues::{Departure, Gate, VirtualQueues};
 use crate::switch::{Switch, Transmission};
@@ -51,15 +49,7 @@ impl Switch {
         if self.ages.is_on() {
             self.ages.leave(handle);
         }
-        let (ingress, priority, cells) = (charge.ingress, charge.priority, charge.cells);
-        let change =
-            self.ports[ingress.index()].ingress[priority.index()].discharge(cells, &mut self.pools);
-        if change != PauseChange::None {
-            self.note_discharge(ingress, priority, change);
-        }
-        if charge.share != ShareId::NONE {
-            self.leave_level(ingress, priority, charge.share, cells);
-        }
+        self.discharge(&charge);
         Some(handle)
     }
 

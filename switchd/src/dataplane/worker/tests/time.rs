@@ -93,6 +93,51 @@ fn a_transmitter_that_completes_nothing_holds_nobody() {
     bench.assert_conserved();
 }
 
+/// The same with a transmitter that has enough frames of one sender to pause it: after a link that is down for too long, and
+/// after a second without a completion.
+#[test]
+fn frames_in_a_transmitter_that_takes_no_more_pause_nobody() {
+    let hold = weir_core::SwitchConfig::LINK_DOWN_HOLD;
+    for (is_up, after) in [(true, COMPLETION_STALL), (false, hold)] {
+        let mut bench = Bench::new(&Setup::default());
+        bench.worker.io.set_budget(1, 0);
+        let mut count = 0;
+        while bench.sent_by(0).is_empty() {
+            bench.arrive_data(0, 1, LOSSLESS, count);
+            bench.round();
+            count += 1;
+        }
+        assert_eq!(pause_of(&bench.sent_by(0)[0]), Some(Quanta::MAX));
+        bench.settle();
+        assert_eq!(bench.worker.switch.held_frames(), bench.outstanding());
+        bench.command(Command::SetLink {
+            port: id(1),
+            up: is_up,
+        });
+        bench.round();
+        bench.round_after(after);
+        bench.settle();
+        let last = bench.sent_by(0).pop().unwrap();
+        assert_eq!(pause_of(&last), Some(Quanta::ZERO), "the sender may go on");
+        assert_eq!(bench.worker.switch.held_frames(), bench.outstanding());
+        bench.arrive_data(0, 2, LOSSLESS, 1_001);
+        bench.settle();
+        assert_eq!(bench.sent_by(2), [data(0, 2, 1_001, 500)]);
+        bench.command(Command::SetLink {
+            port: id(1),
+            up: true,
+        });
+        bench.worker.io.set_budget(1, usize::MAX);
+        bench.settle();
+        assert_eq!(bench.worker.switch.held_frames(), 0);
+        bench.arrive_data(0, 1, LOSSLESS, 1_002);
+        bench.settle();
+        assert!(bench.sent_by(1).contains(&data(0, 1, 1_002, 500)));
+        assert_eq!(bench.audit().differences(), []);
+        bench.assert_conserved();
+    }
+}
+
 #[test]
 fn a_request_keeps_the_loop_awake() {
     let mut bench = Bench::new(&Setup::default());

@@ -291,6 +291,19 @@ impl Network {
             }
             DeviceChange::Completes(completes) => {
                 self.ask(node, Command::SetTransmitter { port, completes });
+                self.charge_held(node, port);
+            }
+        }
+    }
+
+    /// A daemon charges the frames of a stuck transmitter to its port.
+    fn charge_held(&mut self, node: usize, port: PortId) {
+        let state = &mut self.nodes[node];
+        let line = state.first_line + port.index() as u32;
+        if let Some((epoch, handle)) = self.lines[line as usize].held {
+            if state.epoch == epoch {
+                let _ = state.switch.charge_to_egress(port, handle);
+                self.settle(node);
             }
         }
     }
