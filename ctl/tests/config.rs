@@ -95,7 +95,13 @@ fn a_host_without_the_storm_watchdog_is_named() {
 /// Only where priorities have shares of their own.
 #[test]
 fn a_host_that_may_have_several_shares_is_named() {
-    let with = |line: &str| GOOD.replacen("priority = 3\n", &format!("priority = 3\n{line}\n"), 1);
+    let with = |line: &str| {
+        GOOD.replacen(
+            "priorities = [3]\n",
+            &format!("priorities = [3]\n{line}\n"),
+            1,
+        )
+    };
     let limited = format!("{}priorities = [0, 3]\n", with("weight = 2"));
     for (text, ports) in [
         (GOOD.to_owned(), json!(null)),

@@ -54,7 +54,7 @@ pub(super) struct VirtualQueues {
     passes: Since,
     /// By (egress, priority, Level) in order of first use, and ingress.
     lanes: Vec<Lane>,
-    /// By (egress, priority, Level): ingress ports with frames in lanes.
+    /// By (egress, priority): ingress ports with frames in lanes of Level 0.
     sources: Vec<PortSet>,
     queues: QueueSlab,
     nodes: NodeSlab,
@@ -118,7 +118,7 @@ impl VirtualQueues {
             owed_since: vec![NEVER; group_count],
             passes: NEVER,
             lanes: Vec::new(),
-            sources: vec![PortSet::EMPTY; group_count],
+            sources: vec![PortSet::EMPTY; port_count * PRIORITY_COUNT],
             // A queue exists only while it holds a frame, so there are never more queues than frames.
             queues: QueueSlab::new(node_count),
             nodes: NodeSlab::new(node_count),
@@ -348,8 +348,11 @@ impl VirtualQueues {
         if lane.frame_count == 0 {
             lane.queues = Turns::EMPTY;
             self.queues.release(queue_index);
-            let ingress = lane_index - group.first_lane as usize;
-            self.sources[group_index].remove(PortId::new(ingress as u8));
+            if level == Level::ZERO {
+                let ingress = PortId::new((lane_index - group.first_lane as usize) as u8);
+                let sources = self.sources.get_mut(level_turn_index(egress, priority))?;
+                sources.remove(ingress);
+            }
             group.remove_lane(&mut self.lanes, lane_index, turn, level);
             if ends_turns {
                 turn.end_of_lane();
@@ -433,7 +436,10 @@ impl VirtualQueues {
         if was_empty {
             group.lanes.append(&mut self.lanes, lane_index as u32);
             group.lane_count += 1;
-            self.sources[group_index].insert(place.ingress);
+            if level == Level::ZERO {
+                let sources = &mut self.sources[level_turn_index(place.egress, place.priority)];
+                sources.insert(place.ingress);
+            }
             self.levels[level_turn_index(place.egress, place.priority)].waiting |= 1 << level.get();
         }
     }
@@ -457,7 +463,10 @@ impl VirtualQueues {
         let is_head = group.lanes.head() as usize == lane_index;
         let ends = group.begun && is_head && next.is_none_or(|next| deficit < next);
         if is_empty {
-            self.sources[group_index].remove(place.ingress);
+            if level == Level::ZERO {
+                let sources = &mut self.sources[level_turn_index(place.egress, place.priority)];
+                sources.remove(place.ingress);
+            }
             group.remove_lane(&mut self.lanes, lane_index, turn, level);
         } else if ends {
             group.lanes.rotate(&mut self.lanes);

@@ -222,7 +222,7 @@ impl VirtualQueues {
             ports.insert(lone.ingress);
             return;
         }
-        ports.insert_all(&self.sources[self.group_index(egress, priority, Level::ZERO)]);
+        ports.insert_all(&self.sources[level_turn_index(egress, priority)]);
     }
 
     /// Returns the length in bytes of the frame that [`pop_from`](Self::pop_from) would return.
@@ -235,9 +235,9 @@ impl VirtualQueues {
         if let Some(lone) = &self.levels[level_turn_index(egress, priority)].lone {
             return (lone.ingress == ingress).then(|| lone.length_bytes());
         }
-        let group = self.group_index(egress, priority, Level::ZERO);
-        let waits = self.sources[group].contains(ingress);
-        waits.then(|| self.first_length(self.groups[group].lane_of(ingress)))?
+        let waits = self.sources[level_turn_index(egress, priority)].contains(ingress);
+        let lane = || self.lane_index(egress, priority, Level::ZERO, ingress);
+        waits.then(|| self.first_length(lane()))?
     }
 
     /// Returns the length in bytes of the frame of a lane whose turn it is within the lane.
