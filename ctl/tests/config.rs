@@ -65,9 +65,7 @@ fn a_good_file_is_summed_up() {
         |right  eth2 queue 0  edge     10Gbit/s
         |
         |class     priorities  mode  buffers of each port
-        |lossless  3           pfc   xoff 60.0 KiB, xon 52.0 KiB, headroom 3.6 MiB
-        |
-        |note: hosts choose any priority at right: a host that uses all of them gets more than its share; `priorities` of a [[port]] names those that it may have";
+        |lossless  3           pfc   xoff 60.0 KiB, xon 52.0 KiB, headroom 3.6 MiB";
     assert_eq!(rest.join("\n") + "\n", lines(&expected));
 }
 
@@ -90,6 +88,38 @@ fn a_host_without_the_storm_watchdog_is_named() {
         assert_eq!((run.code, &verdict["unwatched_ports"]), (Some(0), &ports));
         let shown = crate::support::run(&["config", "check", &text_of(&path)]).stdout;
         let note = "note: port right: the storm watchdog is off";
+        assert_eq!(shown.contains(note), !ports.is_null(), "{shown}");
+    }
+}
+
+/// Only where priorities have shares of their own.
+#[test]
+fn a_host_that_may_have_several_shares_is_named() {
+    let with = |line: &str| {
+        GOOD.replacen(
+            "priorities = [3]\n",
+            &format!("priorities = [3]\n{line}\n"),
+            1,
+        )
+    };
+    let limited = format!("{}priorities = [0, 3]\n", with("weight = 2"));
+    for (text, ports) in [
+        (GOOD.to_owned(), json!(null)),
+        (with("weight = 2"), json!(["right"])),
+        (with("scheduler = \"strict\""), json!(["right"])),
+        (with("scheduler = \"ports\""), json!(null)),
+        (limited, json!(null)),
+    ] {
+        let (_guard, path) = file("s1.toml", &text);
+        let run = run(&["--json", "config", "check", &text_of(&path)]);
+        let verdict: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(
+            (run.code, &verdict["unrestricted_ports"]),
+            (Some(0), &ports),
+            "{text}"
+        );
+        let shown = crate::support::run(&["config", "check", &text_of(&path)]).stdout;
+        let note = "note: hosts choose any priority at right: classes that are strict";
         assert_eq!(shown.contains(note), !ports.is_null(), "{shown}");
     }
 }

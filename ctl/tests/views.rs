@@ -118,7 +118,7 @@ fn ports_align() {
         json!({
             "name": name, "device": format!("{name}-eth"), "role": "fabric",
             "address": "02:00:00:00:00:01", "rate_bits_per_second": 100_000_000, "link_up": up,
-            "xdp_mode": "native", "zero_copy": false, "rx_frames_total": 12, "rx_bytes_total": 18_000,
+            "xdp_mode": "native", "zero_copy": false, "rx_frames_total": 12, "rx_bytes_total": 18_000, "rx_priorities": [0, 3],
             "tx_frames_total": 123_456, "tx_bytes_total": 900, "drops_total": drops,
             "kernel_losses": {"rx_dropped_total": 1, "rx_ring_full_total": 4,
                 "rx_fill_ring_empty_total": 3, "rx_invalid_descs_total": 0, "tx_invalid_descs_total": 0},
@@ -135,9 +135,9 @@ fn ports_align() {
         shown(&["ports"], "/v1/ports", &body),
         support::lines(
             "
-|port    device      role    link       rate  XDP           frames in  frames out  bytes in  bytes out  dropped     XDP dropped       kernel lost  NIC lost
-|s2      s2-eth      fabric  up    100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  –           2 cut, 3 no_meta            7         6
-|uplink  uplink-eth  fabric  DOWN  100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  5 no_route  2 cut, 3 no_meta            7         6"
+|port    device      role    link       rate  XDP           priorities in  frames in  frames out  bytes in  bytes out  dropped     XDP dropped       kernel lost  NIC lost
+|s2      s2-eth      fabric  up    100Mbit/s  native, copy  0,3                   12      123456  17.6 KiB      900 B  –           2 cut, 3 no_meta            7         6
+|uplink  uplink-eth  fabric  DOWN  100Mbit/s  native, copy  0,3                   12      123456  17.6 KiB      900 B  5 no_route  2 cut, 3 no_meta            7         6"
         )
     );
     assert_json(&["ports"], "/v1/ports", &body);

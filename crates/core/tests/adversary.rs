@@ -1,6 +1,6 @@
 //! An adversary beside honest hosts: a host at an edge port, and another behind a neighbour, which send anything that a
 //! host can send, at random. The honest hosts lose nothing, are paused no longer than the storm watchdog allows, and
-//! keep their routes and frames; everything from the adversary is counted, each frame once.
+//! keep their routes, frames and shares of a line; everything from the adversary is counted, each frame once.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use weir_core::wire::loop_probe::{LoopProbe, ProbeForm, ProbeSender, LOOP_PROBE_
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Command, DropReason, Duration, Frame, FrameHandle,
-    Instant, MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
-    SwitchConfig, Transmission, VlanId, VlanSet, VlanTag, WatchdogConfig,
+    Algorithm, BitRate, Bytes, ClassConfig, ClassMode, Command, DropReason, Duration, Frame,
+    FrameHandle, Instant, MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority,
+    Quanta, Switch, SwitchConfig, Transmission, VlanId, VlanSet, VlanTag, WatchdogConfig,
 };
 
 const ADVERSARY: PortId = PortId::new(0);
@@ -32,6 +32,8 @@ const DETECTION: Duration = Duration::from_millis(200);
 const PAUSED_MAX: Duration = Duration::from_millis(240);
 /// Maximum number of the adversary's addresses.
 const ADDRESSES: u32 = 64;
+/// Frames that one with a line to fill keeps waiting, of each priority: more than leave in a step.
+const BACKLOG: u64 = 8;
 
 /// Address of the adversary with a static route: others have frames for it.
 const OWN: MacAddress = MacAddress([2, 0, 0, 0, 9, 9]);
@@ -53,6 +55,9 @@ fn config() -> SwitchConfig {
     classes[LOSSLESS.index()] = ClassConfig::new(ClassMode::Pfc(
         PfcThresholds::new(size(64), size(48), size(64)).unwrap(),
     ));
+    for class in &mut classes {
+        class.scheduler.algorithm = Algorithm::Ports;
+    }
     let ports = ALL.into_iter().map(|port| {
         let role = match port == UPLINK {
             true => PortRole::Fabric,
@@ -66,7 +71,7 @@ fn config() -> SwitchConfig {
         });
         if port == ADVERSARY {
             settings.address_limit = Some(ADDRESSES);
-            settings.priorities = [true, false, false, true, false, false, false, false];
+            settings.priorities[7] = false;
         }
         settings
     });
@@ -108,6 +113,15 @@ fn config() -> SwitchConfig {
 struct Inside {
     /// Of an honest station: its ingress port, and its destination's port.
     honest: Option<(PortId, PortId)>,
+    /// Priority of the adversary's frame if it belongs to its greed.
+    greedy: Option<Priority>,
+}
+
+impl Inside {
+    const OTHER: Self = Self {
+        honest: None,
+        greedy: None,
+    };
 }
 
 /// The adversary's pattern of pauses.
@@ -132,6 +146,10 @@ struct Trial {
     /// By honest port: start of the present pause, and the longest pause.
     paused_since: [Option<Instant>; 4],
     paused_max: Duration,
+    /// By priority: greedy frames in the switch.
+    greed: [u64; 8],
+    /// Frames on a line that an honest host and the adversary could fill: those of the honest host, and all.
+    contended: [u64; 2],
     /// Frames of the adversary at each of its two places: all, and those admitted.
     attempts: [u64; 4],
     taken: [u64; 4],
@@ -154,6 +172,8 @@ impl Trial {
             received: BTreeMap::new(),
             paused_since: [None; 4],
             paused_max: Duration::ZERO,
+            greed: [0; 8],
+            contended: [0; 2],
             attempts: [0; 4],
             taken: [0; 4],
             events: BTreeMap::new(),
@@ -213,6 +233,7 @@ impl Trial {
         let frame = self.frame(honest(from), destination, LOSSLESS);
         let inside = Inside {
             honest: Some((from, to)),
+            greedy: None,
         };
         *self.sent.entry((from, to)).or_default() += 1;
         match self.receive(from, frame, None, inside) {
@@ -309,8 +330,7 @@ impl Trial {
             false => LOOP_PROBE_ADDRESS,
         };
         let frame = self.frame(probe.sender.source(), destination, Priority::ALL[0]);
-        let group = Inside { honest: None };
-        let outcome = self.receive(by, frame, None, group);
+        let outcome = self.receive(by, frame, None, Inside::OTHER);
         if outcome == Err(DropReason::LoopProbe) {
             let mut bytes = [0; 64];
             probe.emit(form, &mut bytes);
@@ -342,7 +362,7 @@ impl Trial {
             false => Some(20),
         };
         let tag = tag.map(|number| VlanTag::new(Priority::ALL[0], vlan(number)));
-        let inside = Inside { honest: None };
+        let inside = Inside::OTHER;
         if self.happens(10)
             && self
                 .switch
@@ -354,6 +374,43 @@ impl Trial {
         }
         let outcome = self.receive(by, frame, tag, inside);
         self.count(by, outcome.is_ok());
+    }
+
+    /// An honest host and the adversary both fill the line of another host, the adversary in all priorities.
+    fn compete(&mut self) {
+        let [one, two] = HOSTS;
+        let waiting = |trial: &Self| trial.sent[&(one, two)] - trial.received_on((one, two));
+        while waiting(self) < BACKLOG {
+            let before = self.sent[&(one, two)];
+            self.send(one, two);
+            if self.sent[&(one, two)] == before {
+                break;
+            }
+        }
+        for priority in Priority::ALL {
+            for _ in self.greed[priority.index()]..BACKLOG {
+                let frame = self.frame(OWN, honest(two), priority);
+                let inside = Inside {
+                    honest: None,
+                    greedy: Some(priority),
+                };
+                let outcome = self.receive(ADVERSARY, frame, None, inside);
+                self.greed[priority.index()] += u64::from(outcome.is_ok());
+                self.count(ADVERSARY, outcome.is_ok());
+                if outcome.is_err() {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn received_on(&self, way: (PortId, PortId)) -> u64 {
+        self.received.get(&way).copied().unwrap_or(0)
+    }
+
+    /// One in ten rounds, a hundred at a time.
+    fn is_greedy(&self) -> bool {
+        self.rounds / 100 % 10 == 9
     }
 
     fn attack(&mut self, by: PortId) {
@@ -430,6 +487,16 @@ impl Trial {
 
     fn leave(&mut self, by: PortId, handle: FrameHandle) {
         let inside = self.inside[&handle];
+        if let Some(priority) = inside.greedy {
+            self.greed[priority.index()] -= 1;
+        }
+        let [one, two] = HOSTS;
+        let could = self.sent.get(&(one, two)).copied() > Some(self.received_on((one, two)));
+        if by == two && could && self.greed[0] > 0 && self.is_greedy() {
+            let is_honest = inside.honest == Some((one, two));
+            self.contended[0] += u64::from(is_honest);
+            self.contended[1] += 1;
+        }
         match inside.honest {
             Some((from, to)) if by == to => *self.received.entry((from, to)).or_default() += 1,
             Some((from, to)) => assert_eq!(to, ADVERSARY, "{from} to {to} left by {by}"),
@@ -465,6 +532,9 @@ impl Trial {
             if self.happens(10) {
                 self.attack(UPLINK);
             }
+            if self.is_greedy() {
+                self.compete();
+            }
             self.step();
         }
     }
@@ -482,6 +552,10 @@ impl Trial {
             }
         }
         assert!(self.paused_max <= PAUSED_MAX, "{:?}", self.paused_max);
+        // A half each, but for the few frames of others.
+        let [ours, all] = self.contended;
+        assert!(all > self.rounds, "{all} frames");
+        assert!(ours * 100 > all * 45, "{ours} of {all} frames");
         let blocked = self.switch.blocked_ports();
         assert!(ALL[1..].iter().all(|port| !blocked.contains(*port)));
         for port in [ADVERSARY, UPLINK] {
@@ -528,9 +602,7 @@ fn trial(rounds: u32, seed: u64) {
     // All stations announce themselves before the adversary has heard any of them.
     for port in HOSTS.into_iter().chain([UPLINK]) {
         let frame = trial.frame(honest(port), MacAddress::BROADCAST, Priority::ALL[0]);
-        trial
-            .receive(port, frame, None, Inside { honest: None })
-            .unwrap();
+        trial.receive(port, frame, None, Inside::OTHER).unwrap();
         trial.step();
     }
     (0..rounds).for_each(|_| trial.round());

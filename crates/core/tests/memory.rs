@@ -6,8 +6,8 @@ use std::mem::size_of;
 
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, MacAddress, PfcThresholds, PortConfig, PortId,
-    PortRole, Switch, SwitchConfig,
+    Algorithm, BitRate, Budgets, Bytes, ClassConfig, ClassMode, MacAddress, PfcThresholds,
+    PortConfig, PortId, PortRole, Switch, SwitchConfig,
 };
 
 struct Counting;
@@ -76,6 +76,9 @@ fn config(size: Size) -> SwitchConfig {
     let (xoff, xon, headroom) = (kibi(16), kibi(12), kibi(16));
     let lossy = ClassMode::Lossy { buffer: kibi(4) };
     let mut classes = [ClassConfig::new(lossy); 8];
+    for class in &mut classes {
+        class.scheduler.algorithm = Algorithm::Ports;
+    }
     classes[3].mode = if size.with_levels {
         ClassMode::Level {
             rules: LevelRules::default(),

@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use weir_config::daemon::{Class, DaemonConfig, Port, Trust};
 use weir_config::units::format_size;
-use weir_core::{ClassMode, PfcThresholds};
+use weir_core::{Algorithm, ClassMode, ModeKind, PfcThresholds, Priority};
 
 use super::devices::{self, Unfit};
 use super::here::{self, Warning};
@@ -51,7 +51,7 @@ struct Verdict {
     /// Ports to hosts, with a lossless class but without the storm watchdog.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unwatched_ports: Vec<String>,
-    /// Ports to hosts whose frames may have any priority.
+    /// Ports to hosts that may use several shares of a line: priorities of classes that do not share by port.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unrestricted_ports: Vec<String>,
 }
@@ -158,6 +158,15 @@ fn unwatched(config: &DaemonConfig) -> Vec<String> {
 }
 
 fn unrestricted(config: &DaemonConfig) -> Vec<String> {
+    let has_own_share = |priority: &Priority| {
+        let class = config.class_of(*priority);
+        class.is_some_and(|class| {
+            class.scheduler.algorithm != Algorithm::Ports || class.kind() == ModeKind::Level
+        })
+    };
+    if !Priority::ALL.iter().any(has_own_share) {
+        return Vec::new();
+    }
     hosts_that(config, |port| {
         port.priorities.is_none() && port.trust != Trust::Port
     })
@@ -174,7 +183,7 @@ fn any_priority(ports: &[String]) -> String {
     match ports.is_empty() {
         true => String::new(),
         false => format!(
-            "\nnote: hosts choose any priority at {}: a host that uses all of them gets more than its share; `priorities` of a [[port]] names those that it may have\n",
+            "\nnote: hosts choose any priority at {}: classes that are strict, or have a weight, a rate or Levels, give a host another share for each of their priorities; `priorities` of a [[port]] names those that it may have\n",
             ports.join(", ")
         ),
     }

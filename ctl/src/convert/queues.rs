@@ -105,8 +105,8 @@ fn served(row: &Row<'_>) -> (Served, String) {
     };
     // In many files a strict queue has a weight without effect.
     let weight = match algorithm {
-        Algorithm::Ets => row.within("weight", 1, u64::from(WEIGHT_MAX)),
         Algorithm::Strict => None,
+        Algorithm::Ets | Algorithm::Ports => row.within("weight", 1, u64::from(WEIGHT_MAX)),
     };
     let scheduler = SchedulerConfig {
         algorithm,

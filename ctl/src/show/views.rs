@@ -125,9 +125,14 @@ pub fn ports(ports: &[Port]) -> String {
         .chain([is_blocked.then_some("loop")])
         .chain([Some(">rate"), has_cables.then_some("cable")])
         .chain([Some("XDP"), column("express")])
-        .chain([Some(">frames in"), Some(">frames out")])
-        .chain([Some(">bytes in"), Some(">bytes out"), Some("dropped")])
-        .chain([Some("XDP dropped"), Some(">kernel lost"), Some(">NIC lost")]);
+        .chain([Some("priorities in"), Some(">frames in")])
+        .chain([Some(">frames out"), Some(">bytes in"), Some(">bytes out")])
+        .chain([
+            Some("dropped"),
+            Some("XDP dropped"),
+            Some(">kernel lost"),
+            Some(">NIC lost"),
+        ]);
     let headings: Vec<&str> = headings.flatten().collect();
     let rows = ports.iter().map(|port| {
         let mode = if port.zero_copy { "zero-copy" } else { "copy" };
@@ -141,6 +146,7 @@ pub fn ports(ports: &[Port]) -> String {
             has_cables.then(|| cable(port)),
             Some(format!("{}, {mode}", port.xdp_mode)),
             is_wanted.then(|| express(port)),
+            Some(priorities(&port.rx_priorities)),
             Some(port.rx_frames_total.to_string()),
             Some(port.tx_frames_total.to_string()),
             Some(bytes(port.rx_bytes_total)),
@@ -153,6 +159,15 @@ pub fn ports(ports: &[Port]) -> String {
         cells.into_iter().flatten().collect()
     });
     table(&headings, rows)
+}
+
+/// Formats the priorities of the frames that a port has received.
+fn priorities(all: &[u8]) -> String {
+    let all: Vec<String> = all.iter().map(u8::to_string).collect();
+    match all.is_empty() {
+        true => NONE.to_owned(),
+        false => all.join(","),
+    }
 }
 
 /// Formats the VLANs in which a port does not flood because of a loop.

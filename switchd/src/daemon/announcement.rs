@@ -67,12 +67,12 @@ fn ets(core: &SwitchConfig) -> EtsConfiguration {
         assignment,
         bandwidth: BandwidthTable::from_weights(core.classes.map(|class| {
             match class.scheduler.algorithm {
-                Algorithm::Ets => class.weight,
+                Algorithm::Ets | Algorithm::Ports => class.weight,
                 Algorithm::Strict => 0,
             }
         })),
         selection: core.classes.map(|class| match class.scheduler.algorithm {
-            Algorithm::Ets => TransmissionSelection::ETS,
+            Algorithm::Ets | Algorithm::Ports => TransmissionSelection::ETS,
             Algorithm::Strict => TransmissionSelection::STRICT,
         }),
     }

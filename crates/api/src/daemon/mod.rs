@@ -199,6 +199,9 @@ pub struct Port {
     pub rx_frames_total: u64,
     /// Bytes admitted.
     pub rx_bytes_total: u64,
+    /// Priorities of the admitted frames, since the start.
+    #[serde(default)]
+    pub rx_priorities: Vec<u8>,
     /// Frames sent.
     pub tx_frames_total: u64,
     /// Bytes sent.

@@ -114,10 +114,10 @@ entries! {
             "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators. `\"never\"`: not at all."
         "express" express: Express = Express::Auto, "", Restart, valid::anything;
             "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: so do those of a lossless class, [where there surely is room for them](../guide/express.md#lossless-classes), and it is refused where none may. `\"off\"`: no."
-        "weight" weight: u64 = 1, "", Live, valid::within(1, 1000);
-            "Share of the line relative to other priorities that take turns, 1 to 1000."
-        "scheduler" scheduler: Algorithm = Algorithm::Ets, "", Live, valid::anything;
-            "`\"ets\"`: its priorities take turns with others by `weight`. `\"strict\"`: they go [before those](../operations/scheduling.md), the highest number first, with `strict-share` of the line at most while others could send."
+        "weight" weight: Option<u64> = None => "1", "", Live, valid::given(valid::within(1, 1000));
+            "Share of the line relative to other priorities that take turns, 1 to 1000. A class that sets it has `scheduler = \"ets\"`."
+        "scheduler" scheduler: Option<Algorithm> = None => "`\"ports\"`; `\"ets\"` with `weight` or a rate", "", Live, valid::anything;
+            "`\"ports\"`: all such classes together take turns with others like one of weight 1, and within that [ingress ports take turns first](../operations/scheduling.md#shares-by-port), so that a host gets no more by using several priorities; a `level` class takes turns with weight 1 all the same. `\"ets\"`: its priorities take turns with others by `weight`. `\"strict\"`: they go [before those](../operations/scheduling.md), the highest number first, with `strict-share` of the line at most while others could send."
         "min-rate" min_rate: Option<BitRate> = None => "none", "", Live, valid::anything;
             "What each of its priorities is guaranteed on every line: below this it goes before strict ones, too. Frames are counted with preamble and gap, as in `rate`."
         "max-rate" max_rate: Option<BitRate> = None => "none", "", Live, valid::anything;
@@ -287,8 +287,11 @@ impl From<&Class> for ClassTable {
             ecn_pmax: own_marking.map(|red| red.pmax),
             ecn_mark_at: own_marking.map(|red| red.at),
             express: class.express,
-            weight: class.weight.into(),
-            scheduler: class.scheduler.algorithm,
+            // With a weight a class shares by it, without one by port.
+            weight: Some(class.weight.into())
+                .filter(|weight| *weight != 1 || class.scheduler.algorithm == Algorithm::Ets),
+            scheduler: Some(Algorithm::Strict)
+                .filter(|strict| *strict == class.scheduler.algorithm),
             min_rate: class.scheduler.rate_min,
             max_rate: class.scheduler.rate_max,
             ..Self::default()

@@ -20,8 +20,8 @@ use weir_core::config::{
 };
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, CreditTimes, Duration, FeedbackCoding, Neighbour,
-    PauseRule, Police, PortConfig, PortId, PortRole, Priority, SwitchConfig, VlanPort,
+    Algorithm, BitRate, Bytes, ClassConfig, ClassMode, CreditTimes, Duration, FeedbackCoding,
+    Neighbour, PauseRule, Police, PortConfig, PortId, PortRole, Priority, SwitchConfig, VlanPort,
 };
 
 use crate::settings::words;
@@ -99,19 +99,21 @@ pub struct Switch {
     pub vlans: Vec<VlanPort>,
 }
 
+/// The core's configuration of a priority without a class.
+fn implicit_class() -> ClassConfig {
+    let mut class = ClassConfig::new(ClassMode::Lossy {
+        buffer: LOSSY_BUFFER,
+    });
+    class.scheduler.algorithm = Algorithm::Ports;
+    class
+}
+
 impl Switch {
     /// The core's configuration. The pool has a frame for each cell of the buffers, and the shapers allow no catching
     /// up: a caller with rings, or one that may be late, increases both.
     pub fn core(self) -> SwitchConfig {
         let classes = std::array::from_fn(|index| {
-            class_of(&self.classes, Priority::ALL[index]).map_or_else(
-                || {
-                    ClassConfig::new(ClassMode::Lossy {
-                        buffer: LOSSY_BUFFER,
-                    })
-                },
-                Class::core,
-            )
+            class_of(&self.classes, Priority::ALL[index]).map_or_else(implicit_class, Class::core)
         });
         let mut config = SwitchConfig {
             ports: self.ports,

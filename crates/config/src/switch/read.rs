@@ -3,8 +3,8 @@
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassMode, CreditConfig, Duration, FeedbackCoding, Level, LevelRules,
-    ModeKind, PfcThresholds, Priority, SchedulerConfig,
+    Algorithm, BitRate, Budgets, Bytes, ClassMode, CreditConfig, Duration, FeedbackCoding, Level,
+    LevelRules, ModeKind, PfcThresholds, Priority, SchedulerConfig,
 };
 
 use super::cable::Cables;
@@ -89,9 +89,9 @@ fn class(
             && !table.has("headroom"),
         credits: (entry.mode == ModeKind::Credit).then(|| credits(&entry)),
         mode,
-        weight: entry.weight as u16,
+        weight: entry.weight.unwrap_or(1) as u16,
         scheduler: SchedulerConfig {
-            algorithm: entry.scheduler,
+            algorithm: algorithm(table, &entry),
             rate_min: entry.min_rate,
             rate_max: entry.max_rate,
         },
@@ -112,6 +112,22 @@ fn class(
         );
     }
     Some(class)
+}
+
+/// Returns the scheduler, by default the one for which the class's other keys ask.
+fn algorithm(table: &Table<'_>, entry: &ClassTable) -> Algorithm {
+    let mut keys = ["weight", "min-rate", "max-rate"].into_iter();
+    let by_weight = keys.find(|key| table.has(key));
+    match (entry.scheduler, by_weight) {
+        (Some(Algorithm::Ports), Some(key)) => {
+            let message = format!("`ports` does not go with `{key}`; write `\"ets\"`");
+            table.complain("scheduler", message);
+            Algorithm::Ets
+        }
+        (Some(algorithm), _) => algorithm,
+        (None, Some(_)) => Algorithm::Ets,
+        (None, None) => Algorithm::Ports,
+    }
 }
 
 fn priorities(

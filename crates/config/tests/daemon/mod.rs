@@ -13,6 +13,7 @@ mod names;
 mod pools;
 mod rates;
 mod reference;
+mod shares;
 mod suggestions;
 mod vlans;
 mod watchdog;

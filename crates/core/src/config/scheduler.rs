@@ -10,6 +10,10 @@ crate::named! {
         Ets => "ets" (default),
         /// Before all classes that share by weight; among strict priorities, the highest number first.
         Strict => "strict",
+        /// Together with all other such classes as one class of weight 1, in which ingress ports take turns first, and
+        /// then the priorities of each: a port gets no more by using several priorities. A class with Levels or rates
+        /// shares by weight instead.
+        Ports => "ports",
     }
 }
 
@@ -25,8 +29,8 @@ pub struct SchedulerConfig {
 }
 
 impl SchedulerConfig {
-    /// Returns true if the class only shares by weight.
+    /// Returns true if the class has no precedence over others: neither strictness nor rates.
     pub fn is_plain(&self) -> bool {
-        *self == Self::default()
+        self.algorithm != Algorithm::Strict && self.rate_min.is_none() && self.rate_max.is_none()
     }
 }

@@ -57,6 +57,25 @@ impl PortSet {
         core::iter::from_fn(move || rest.take_first())
     }
 
+    /// Returns the first port after `port` in ascending order, and round from the highest number to the lowest; `port`
+    /// itself if it is the only one.
+    pub fn next_after(&self, port: PortId) -> Option<PortId> {
+        let (first, bit) = (port.index() / 64, port.index() % 64);
+        let above = u64::MAX << bit << 1;
+        let word_of = |step: usize| {
+            let index = (first + step) % WORD_COUNT;
+            let word = match step {
+                0 => self.words[index] & above,
+                WORD_COUNT => self.words[index] & !above,
+                _ => self.words[index],
+            };
+            (word != 0).then(|| index * 64 + word.trailing_zeros() as usize)
+        };
+        (0..=WORD_COUNT)
+            .find_map(word_of)
+            .and_then(PortId::from_index)
+    }
+
     /// Removes and returns the port with the lowest number.
     #[inline]
     pub fn take_first(&mut self) -> Option<PortId> {
@@ -99,5 +118,21 @@ mod tests {
         other.insert_all(&set);
         let seen: Vec<u8> = other.iter().map(PortId::get).collect();
         assert_eq!(seen, [0, 7, 63, 130, 255]);
+    }
+
+    #[test]
+    fn the_next_port_is_found_all_the_way_round() {
+        for numbers in [&[255u8, 0, 63, 64, 130][..], &[63], &[200, 201], &[]] {
+            let set: PortSet = numbers.iter().map(|n| PortId::new(*n)).collect();
+            for from in 0..=255u8 {
+                let steps = (1..=256u16).map(|step| PortId::new((u16::from(from) + step) as u8));
+                let expected = steps.into_iter().find(|port| set.contains(*port));
+                assert_eq!(
+                    set.next_after(PortId::new(from)),
+                    expected,
+                    "{numbers:?}, {from}"
+                );
+            }
+        }
     }
 }

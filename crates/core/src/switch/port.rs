@@ -9,7 +9,7 @@ use super::link::{
     CLCM_QUEUE_CAPACITY,
 };
 use super::recovery::{Head, Outage, Storms};
-use super::schedule::{EgressState, Precedence, PriorityTurn, Shaper};
+use super::schedule::{EgressState, PortTurns, Precedence, PriorityTurn, Shaper};
 use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
 use crate::sets::PrioritySet;
@@ -52,6 +52,8 @@ pub(super) struct Port {
     pub(super) turn: PriorityTurn,
     /// Set if a class is strict, or has a guaranteed or maximum rate.
     pub(super) precedence: Option<Box<Precedence>>,
+    /// Turns between ingress ports, for priorities that share by them.
+    pub(super) port_turns: PortTurns,
     /// For fabric ports, if a class has Levels or the cable is known.
     pub(super) echo: Option<Box<EchoState>>,
     /// For fabric ports, if there is a key.
@@ -138,6 +140,7 @@ impl Port {
             forced: PrioritySet::default(),
             turn: PriorityTurn::default(),
             precedence: Precedence::new(config),
+            port_turns: PortTurns::new(config),
         };
         made.hold_before_credits();
         made.settle_counting();
@@ -153,6 +156,7 @@ impl Port {
     pub(super) fn touch(&mut self) {
         let more = CLCM_QUEUE_CAPACITY - self.clcm_queue.len();
         self.clcm_queue.reserve_exact(more);
+        self.port_turns.touch();
     }
 
     /// To be called after every change of its inputs.

@@ -9,6 +9,7 @@ mod marking;
 mod pauses;
 mod peaks;
 mod pools;
+mod port_shares;
 mod ready;
 mod reconfigure;
 mod reroute;

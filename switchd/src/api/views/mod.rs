@@ -119,6 +119,11 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 express_tx_frames_total: express(state, |it| it.express_tx_frames),
                 rx_frames_total: totals.rx_frames,
                 rx_bytes_total: totals.rx_bytes,
+                rx_priorities: (0..)
+                    .zip(&state.counters.priority)
+                    .filter(|(_, counters)| counters.rx_frames > 0)
+                    .map(|(priority, _)| priority)
+                    .collect(),
                 tx_frames_total: totals.tx_frames,
                 tx_bytes_total: totals.tx_bytes,
                 drops_total: drops(state).collect(),

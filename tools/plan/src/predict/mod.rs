@@ -106,10 +106,9 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
         let demands: Vec<Demand> = of_this_port
             .filter(|((_, other), _)| !alone || *other == class)
             .map(|((_, other), inputs)| {
-                let rates = inputs
-                    .iter()
-                    .map(|(ingress, streams)| part(*ingress, streams));
-                Demand::new(*other, rates.sum(), &switch.classes[*other])
+                let inputs = inputs.iter();
+                let rates = inputs.map(|(ingress, streams)| (*ingress, part(*ingress, streams)));
+                Demand::new(*other, rates.collect(), &switch.classes[*other])
             })
             .collect();
         let rate = shares::class_rate(line(egress), class, &demands);

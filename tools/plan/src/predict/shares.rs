@@ -1,17 +1,21 @@
 //! Division of a line.
 
+use std::collections::BTreeMap;
+
 use weir_config::daemon::Class;
 use weir_core::units::BitRate;
-use weir_core::{Algorithm, PartsPerMillion, SwitchConfig};
+use weir_core::{Algorithm, ModeKind, PartsPerMillion, SwitchConfig};
 
 use crate::network::gigabits;
 
 /// Demand of a class on a line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Demand {
     class: usize,
     /// Rate of its flows, limited by its highest rate.
     rate: f64,
+    /// Rate of its flows by ingress port, if it shares by port.
+    by_port: Option<Vec<(usize, f64)>>,
     weight: f64,
     /// Its highest priority; `None` if it is not strict.
     strict: Option<u8>,
@@ -21,15 +25,19 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Creates the demand of `class`, number `number`, whose flows send at `rate`.
-    pub fn new(number: usize, rate: f64, class: &Class) -> Self {
+    /// Creates the demand of `class`, number `number`, whose flows send at these rates by ingress port.
+    pub fn new(number: usize, by_port: Vec<(usize, f64)>, class: &Class) -> Self {
         let scheduler = class.scheduler;
+        let rate: f64 = by_port.iter().map(|(_, rate)| rate).sum();
         let each = |rate: BitRate| gigabits(rate) * class.priorities.len() as f64;
         let most = scheduler.rate_max.map_or(f64::INFINITY, each);
         let priorities = class.priorities.iter().map(|priority| priority.get());
         Self {
             class: number,
             rate: rate.min(most),
+            by_port: Some(by_port).filter(|_| {
+                scheduler.algorithm == Algorithm::Ports && class.kind() != ModeKind::Level
+            }),
             weight: f64::from(class.weight),
             strict: (scheduler.algorithm == Algorithm::Strict)
                 .then(|| priorities.max())
@@ -69,28 +77,49 @@ pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
                 .filter_map(|other| other.strict.map(|_| other.rate))
                 .sum();
             let left = line - strict.min(line * share);
-            let asked: Vec<(f64, f64)> = demands
-                .iter()
-                .filter(takes_turns)
-                // The class itself may take everything.
-                .map(|other| {
-                    let wants = if other.class == class {
-                        f64::INFINITY
-                    } else {
-                        other.rate
-                    };
-                    (wants, other.weight)
-                })
-                .collect();
+            let by_weight = |other: &&Demand| takes_turns(other) && other.by_port.is_none();
+            let others = others().filter(by_weight);
+            let mut asked: Vec<_> = others.map(|other| (other.rate, other.weight)).collect();
+            let joint = demands.iter().filter(|other| other.by_port.is_some());
+            if own.by_port.is_none() {
+                // Together they are one class of weight 1.
+                asked.push((joint.map(|other| other.rate).sum(), 1.0));
+            }
+            // The class itself, or those with which it shares, may take everything.
+            asked.push((f64::INFINITY, own.weight));
             let shares = weighted(left, &asked);
-            let own = demands
-                .iter()
-                .filter(takes_turns)
-                .position(|other| other.class == class);
-            own.map_or(line, |index| shares[index])
+            let share = shares.last().copied().unwrap_or(line);
+            match &own.by_port {
+                Some(ports) => share_by_port(share, class, ports, demands),
+                None => share,
+            }
         }
     };
     rate.max(own.least).min(own.most)
+}
+
+/// Returns what is left for `class`, with flows from `ports`, of the share of all classes that share by port: ports take
+/// turns, and then the classes of each.
+fn share_by_port(share: f64, class: usize, ports: &[(usize, f64)], demands: &[Demand]) -> f64 {
+    let mut others: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
+    for other in demands.iter().filter(|other| other.class != class) {
+        for (port, rate) in other.by_port.iter().flatten() {
+            others.entry(*port).or_default().push((*rate, 1.0));
+        }
+    }
+    let own: Vec<usize> = ports.iter().map(|(port, _)| *port).collect();
+    let foreign = others.iter().filter(|(port, _)| !own.contains(port));
+    let foreign = foreign.map(|(_, rates)| (rates.iter().map(|(rate, _)| rate).sum(), 1.0));
+    let mut asked: Vec<(f64, f64)> = own.iter().map(|_| (f64::INFINITY, 1.0)).collect();
+    asked.extend(foreign);
+    let of_ports = weighted(share, &asked);
+    let of_class = own.iter().zip(of_ports).map(|(port, share)| {
+        let mut asked = others.get(port).cloned().unwrap_or_default();
+        asked.push((f64::INFINITY, 1.0));
+        let shares = weighted(share, &asked);
+        shares.last().copied().unwrap_or(share)
+    });
+    of_class.sum()
 }
 
 /// Computes max-min fair shares of `capacity` by weight: none exceeds its demand, and the remainder goes to larger demands,
@@ -128,6 +157,7 @@ mod tests {
         Demand {
             class,
             rate,
+            by_port: None,
             weight: 1.0,
             strict,
             least: 0.0,
@@ -159,6 +189,31 @@ mod tests {
         all[1].rate = 10.0;
         assert_eq!(class_rate(100.0, 0, &all), 90.0);
         assert_eq!(class_rate(100.0, 1, &all), 10.0);
+    }
+
+    #[test]
+    fn ports_take_turns_before_their_classes() {
+        let by_port = |class, ports: &[(usize, f64)]| Demand {
+            by_port: Some(ports.to_vec()),
+            ..demand(class, ports.iter().map(|(_, rate)| rate).sum(), None)
+        };
+        // Port 1 uses two classes, ports 2 and 3 one.
+        let mut all = vec![
+            by_port(0, &[(1, 80.0), (2, 80.0)]),
+            by_port(1, &[(1, 80.0), (3, 10.0)]),
+        ];
+        // 10 for port 3, 45 for ports 1 and 2, of which port 1 gives half to each class.
+        assert_eq!(class_rate(100.0, 0, &all), 67.5);
+        // A third for each port; all of it from port 3.
+        let third = 100.0 / 3.0;
+        assert!((class_rate(100.0, 1, &all) - third * 1.5).abs() < 1e-9);
+        all.push(Demand {
+            weight: 3.0,
+            ..demand(2, 90.0, None)
+        });
+        assert_eq!(class_rate(100.0, 2, &all), 75.0);
+        // A quarter is left, a third of it for each port.
+        assert!((class_rate(100.0, 0, &all) - 12.5).abs() < 1e-9);
     }
 
     #[test]

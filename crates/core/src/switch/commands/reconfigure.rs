@@ -90,6 +90,7 @@ impl Switch {
     fn set_precedence(&mut self) {
         for port in &mut self.ports {
             port.precedence = Precedence::new(&self.config);
+            port.port_turns.set_members(&self.config);
         }
         self.ready.note_all();
     }

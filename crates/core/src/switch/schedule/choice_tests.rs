@@ -247,6 +247,7 @@ struct Both {
     queues: VirtualQueues,
     turn: PriorityTurn,
     precedence: Option<Box<Precedence>>,
+    ports: PortTurns,
     model: Model,
     random: SplitMix64,
     next_frame: u32,
@@ -268,6 +269,7 @@ impl Both {
             queues: VirtualQueues::new(4, &depths, 256, u64::from(LENGTH)),
             turn: PriorityTurn::default(),
             precedence: has_strict.then(strict::precedence),
+            ports: ports::turns(&[]),
             model: Model {
                 has_strict,
                 ..Model::default()
@@ -365,6 +367,7 @@ impl Both {
         let order = Order {
             turn: &mut self.turn,
             precedence: self.precedence.as_deref_mut(),
+            ports: &mut self.ports,
         };
         let sent = take_next(&mut self.queues, order, EGRESS, &offer, quantum_of);
         let expected = self.model.next(rules);
@@ -466,3 +469,6 @@ fn without_pauses_the_shares_are_by_weight() {
 
 #[path = "choice_strict_tests.rs"]
 mod strict;
+
+#[path = "choice_ports_tests.rs"]
+mod ports;

@@ -1,14 +1,25 @@
-//! Turns between the priorities of one port.
+//! Turns between the priorities of one port. Those that share by ingress port are one member together.
 
 use crate::sets::PrioritySet;
 use crate::units::{Priority, PRIORITY_COUNT};
 
-#[derive(Debug, Default)]
-#[cfg_attr(feature = "testing", derive(Clone))]
+/// Members of the turns: the priorities, and the joint one.
+const MEMBER_COUNT: usize = PRIORITY_COUNT + 1;
+
+/// A chosen member, and those that the turn leaves or skips because nothing may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct Chosen {
+    /// `None` for the joint member.
+    pub(in crate::switch) priority: Option<Priority>,
+    pub(in crate::switch) passed: PrioritySet,
+    pub(in crate::switch) passed_joint: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(in crate::switch) struct PriorityTurn {
     pub(in crate::switch) current: usize,
-    pub(in crate::switch) deficits: [u64; PRIORITY_COUNT],
+    pub(in crate::switch) deficits: [u64; MEMBER_COUNT],
 }
 
 impl PriorityTurn {
@@ -40,31 +51,67 @@ impl PriorityTurn {
         quantum_of: impl Fn(Priority) -> u64,
         length_of: impl Fn(Priority) -> Option<u32>,
     ) -> Option<(Priority, PrioritySet)> {
-        let mut passed = PrioritySet::default();
-        for step in 0..PRIORITY_COUNT {
-            let index = (self.current + step) % PRIORITY_COUNT;
-            let priority = Priority::ALL[index];
-            let Some(length) = length_of(priority).map(u64::from) else {
-                passed.insert(priority);
+        let chosen = self.choose_beside(0, None, quantum_of, length_of)?;
+        Some((chosen.priority?, chosen.passed))
+    }
+
+    /// [`choose`](Self::choose) beside the joint member, whose next frame has `joint` bytes.
+    pub(in crate::switch) fn choose_beside(
+        &mut self,
+        joint_quantum: u64,
+        joint: Option<u32>,
+        quantum_of: impl Fn(Priority) -> u64,
+        length_of: impl Fn(Priority) -> Option<u32>,
+    ) -> Option<Chosen> {
+        let priority_at = |index: usize| Priority::ALL.get(index).copied();
+        let length_of = |index| priority_at(index).map_or(joint, &length_of).map(u64::from);
+        let quantum_of = |index| priority_at(index).map_or(joint_quantum, &quantum_of);
+        let mut chosen = Chosen {
+            priority: None,
+            passed: PrioritySet::default(),
+            passed_joint: false,
+        };
+        for step in 0..MEMBER_COUNT {
+            let index = match self.current + step {
+                index if index < MEMBER_COUNT => index,
+                index => index - MEMBER_COUNT,
+            };
+            chosen.priority = priority_at(index);
+            let Some(length) = length_of(index) else {
+                match chosen.priority {
+                    Some(priority) => chosen.passed.insert(priority),
+                    None => chosen.passed_joint = true,
+                }
                 continue;
             };
             let deficit = &mut self.deficits[index];
             if step == 0 && *deficit >= length {
                 *deficit -= length;
-                return Some((priority, passed));
+                return Some(chosen);
             }
             if step == 0 {
                 continue;
             }
             self.current = index;
-            *deficit = (*deficit).min(quantum_of(priority)) + quantum_of(priority) - length;
-            return Some((priority, passed));
+            *deficit = (*deficit).min(quantum_of(index)) + quantum_of(index) - length;
+            return Some(chosen);
         }
         // Only the present one has something to send: a new turn for it.
-        let priority = Priority::ALL[self.current];
-        let length = u64::from(length_of(priority)?);
-        self.deficits[self.current] = quantum_of(priority).saturating_sub(length);
-        Some((priority, passed))
+        let length = length_of(self.current)?;
+        self.deficits[self.current] = quantum_of(self.current).saturating_sub(length);
+        chosen.priority = priority_at(self.current);
+        Some(chosen)
+    }
+
+    /// [`choose`](Self::choose) without a change: the state after it, the priority, and its next frame's length in bytes.
+    pub(in crate::switch) fn peek(
+        &self,
+        quantum: u64,
+        length_of: impl Fn(Priority) -> Option<u32>,
+    ) -> Option<(Self, Priority, u32)> {
+        let mut after = *self;
+        let (priority, _) = after.choose(|_| quantum, &length_of)?;
+        Some((after, priority, length_of(priority)?))
     }
 }
 

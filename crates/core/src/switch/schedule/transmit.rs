@@ -167,6 +167,7 @@ fn choose_among(
     let order = Order {
         turn: &mut state.turn,
         precedence: state.precedence.as_deref_mut(),
+        ports: &mut state.port_turns,
     };
     let chosen = choice::take_next(queues, order, port, &offer, quantum_of)?;
     if let Some(precedence) = &mut state.precedence {

@@ -23,6 +23,7 @@ mod turns;
 
 use crate::frame::FrameHandle;
 use crate::level::Level;
+use crate::sets::PortSet;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
 use fifo::NodeSlab;
 use lanes::{Group, Lane};
@@ -53,6 +54,8 @@ pub(super) struct VirtualQueues {
     passes: Since,
     /// By (egress, priority, Level) in order of first use, and ingress.
     lanes: Vec<Lane>,
+    /// By (egress, priority): ingress ports with frames in lanes of Level 0.
+    sources: Vec<PortSet>,
     queues: QueueSlab,
     nodes: NodeSlab,
 }
@@ -115,6 +118,7 @@ impl VirtualQueues {
             owed_since: vec![NEVER; group_count],
             passes: NEVER,
             lanes: Vec::new(),
+            sources: vec![PortSet::EMPTY; port_count * PRIORITY_COUNT],
             // A queue exists only while it holds a frame, so there are never more queues than frames.
             queues: QueueSlab::new(node_count),
             nodes: NodeSlab::new(node_count),
@@ -294,6 +298,26 @@ impl VirtualQueues {
         self.take(egress, priority, level, lane_index, By::Turns)
     }
 
+    /// Takes the next frame received on `ingress` of (`egress`, `priority`), a priority without Levels that no gate
+    /// holds, for turns between ingress ports over several priorities.
+    pub(super) fn pop_from(
+        &mut self,
+        egress: PortId,
+        priority: Priority,
+        ingress: PortId,
+    ) -> Option<Departure> {
+        let turn = &mut self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = turn.lone.filter(|lone| lone.ingress == ingress) {
+            let departure = turn.release(lone, Gate::ALL)?;
+            self.nodes.unreserve();
+            return Some(departure);
+        }
+        // No release is in force, or no longer.
+        turn.named_since = NEVER;
+        let lane_index = self.lane_index(egress, priority, Level::ZERO, ingress);
+        self.take(egress, priority, Level::ZERO, lane_index, By::Turns)
+    }
+
     #[inline(always)]
     fn take(
         &mut self,
@@ -324,6 +348,11 @@ impl VirtualQueues {
         if lane.frame_count == 0 {
             lane.queues = Turns::EMPTY;
             self.queues.release(queue_index);
+            if level == Level::ZERO {
+                let ingress = PortId::new((lane_index - group.first_lane as usize) as u8);
+                let sources = self.sources.get_mut(level_turn_index(egress, priority))?;
+                sources.remove(ingress);
+            }
             group.remove_lane(&mut self.lanes, lane_index, turn, level);
             if ends_turns {
                 turn.end_of_lane();
@@ -407,6 +436,10 @@ impl VirtualQueues {
         if was_empty {
             group.lanes.append(&mut self.lanes, lane_index as u32);
             group.lane_count += 1;
+            if level == Level::ZERO {
+                let sources = &mut self.sources[level_turn_index(place.egress, place.priority)];
+                sources.insert(place.ingress);
+            }
             self.levels[level_turn_index(place.egress, place.priority)].waiting |= 1 << level.get();
         }
     }
@@ -430,6 +463,10 @@ impl VirtualQueues {
         let is_head = group.lanes.head() as usize == lane_index;
         let ends = group.begun && is_head && next.is_none_or(|next| deficit < next);
         if is_empty {
+            if level == Level::ZERO {
+                let sources = &mut self.sources[level_turn_index(place.egress, place.priority)];
+                sources.remove(place.ingress);
+            }
             group.remove_lane(&mut self.lanes, lane_index, turn, level);
         } else if ends {
             group.lanes.rotate(&mut self.lanes);

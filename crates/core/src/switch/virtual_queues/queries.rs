@@ -4,6 +4,7 @@ use super::lone::LevelTurn;
 use super::{level_turn_index, Backlog, Gate, Place, VirtualQueues};
 use crate::frame::FrameHandle;
 use crate::level::Level;
+use crate::sets::PortSet;
 use crate::units::{PortId, Priority};
 
 /// Frames that wait at an (egress, priority), divided by a gate.
@@ -208,6 +209,35 @@ impl VirtualQueues {
         let gate = self.settled(egress, priority, gate);
         let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
         self.first_length(lane_index)
+    }
+
+    /// Adds the ingress ports with frames at Level 0 of (`egress`, `priority`) to `ports`.
+    pub(in crate::switch) fn add_sources(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        ports: &mut PortSet,
+    ) {
+        if let Some(lone) = &self.levels[level_turn_index(egress, priority)].lone {
+            ports.insert(lone.ingress);
+            return;
+        }
+        ports.insert_all(&self.sources[level_turn_index(egress, priority)]);
+    }
+
+    /// Returns the length in bytes of the frame that [`pop_from`](Self::pop_from) would return.
+    pub(in crate::switch) fn next_length_from(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        ingress: PortId,
+    ) -> Option<u32> {
+        if let Some(lone) = &self.levels[level_turn_index(egress, priority)].lone {
+            return (lone.ingress == ingress).then(|| lone.length_bytes());
+        }
+        let waits = self.sources[level_turn_index(egress, priority)].contains(ingress);
+        let lane = || self.lane_index(egress, priority, Level::ZERO, ingress);
+        waits.then(|| self.first_length(lane()))?
     }
 
     /// Returns the length in bytes of the frame of a lane whose turn it is within the lane.

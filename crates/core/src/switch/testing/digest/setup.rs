@@ -1,6 +1,11 @@
 //! Configurations that have digests.
 
-use crate::config::{FeedbackCoding, FloodConfig, Police, SwitchConfig};
+use crate::config::{Algorithm, ClassConfig, FeedbackCoding, FloodConfig, Police, SwitchConfig};
+
+/// Returns true for a lossless class whose turns between ports are state, unless it is the only one.
+fn shares_by_port(class: &ClassConfig) -> bool {
+    class.mode.is_lossless() && class.scheduler.algorithm == Algorithm::Ports
+}
 
 /// Returns true if the digest covers the state of all configured features.
 pub(super) fn is_plain(config: &SwitchConfig) -> bool {
@@ -18,6 +23,12 @@ pub(super) fn is_plain(config: &SwitchConfig) -> bool {
             .classes
             .iter()
             .all(|class| class.scheduler.is_plain() && class.credits.is_none())
+        && config
+            .classes
+            .iter()
+            .filter(|class| shares_by_port(class))
+            .count()
+            < 2
         && config.pools.is_empty()
         && config.lifetime.is_none()
         && config.authentication.is_none()
