@@ -9,7 +9,7 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use weir_config::scenario::{Pattern, Scenario, Transport};
-use weir_core::Bytes;
+use weir_core::{Bytes, Duration};
 use weir_sim::import::{chakra, AllReduce, Chakra, ChakraError, TraceFile};
 use weir_sim::scenario::{run, Options};
 
@@ -39,6 +39,7 @@ fn import(traces: &[TraceFile], all_reduce: AllReduce) -> Result<String, ChakraE
         payload: Bytes::new(1000),
         header: Bytes::new(48),
         transport: Transport::Open,
+        duration: Duration::from_secs(1),
         operations_per_second: None,
     })
 }
@@ -71,6 +72,7 @@ fn start_after(work: Node, operations_per_second: Option<u64>) -> Result<u64, Ch
         payload: Bytes::new(1000),
         header: Bytes::new(48),
         transport: Transport::Open,
+        duration: Duration::from_millis(20),
         operations_per_second,
     })?;
     Ok(scenario(&flows).flows[0].start.as_nanos())
@@ -103,6 +105,9 @@ fn operations_without_a_time_need_a_rate() {
         .unwrap_err()
         .to_string()
         .contains("raise --ops-per-second"));
+    let error = start_after(computing(20_000, Vec::new()), None);
+    let error = error.unwrap_err().to_string();
+    assert_eq!(error, "t.0.et: r0-n2, a transfer, starts after 20ms of computations, and the network's `duration` is 20ms: write a longer one there");
     let memory = Node {
         kind: 2,
         attributes: vec![("tensor_size", Value::Uint64(1 << 20))],

@@ -170,6 +170,7 @@ fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
         payload: arguments.payload,
         header,
         transport: arguments.control.transport,
+        duration: network.duration,
         operations_per_second: arguments.ops_per_second,
     })?;
     let lines = text.lines().count();

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 use weir_config::scenario::Transport;
+use weir_config::units::format_duration;
 use weir_core::{Bytes, Duration};
 
 /// Maximum number of ranks: that of a scenario's hosts.
@@ -56,6 +57,8 @@ pub struct Chakra<'a> {
     pub header: Bytes,
     /// Transport of all flows.
     pub transport: Transport,
+    /// Duration of the network's run.
+    pub duration: Duration,
     /// Rate of a rank's operations (`num_ops`) without a time in the trace.
     pub operations_per_second: Option<u64>,
 }
@@ -112,5 +115,14 @@ pub fn chakra(input: &Chakra<'_>) -> Result<String, ChakraError> {
     let traces = traces.collect::<Result<Vec<_>, _>>()?;
     let exchanges = collective::exchanges(input, &traces)?;
     let flows = resolve::flows(input, &traces, exchanges)?;
+    if let Some(late) = flows.iter().find(|flow| flow.start >= input.duration) {
+        let message = format!(
+            "{}, a transfer, starts after {} of computations, and the network's `duration` is {}: write a longer one there",
+            late.name,
+            format_duration(late.start),
+            format_duration(input.duration),
+        );
+        return Err(ChakraError::of_file(&input.traces[late.from].name, message));
+    }
     Ok(write::tables(input, &flows))
 }
