@@ -72,7 +72,6 @@ impl Source<'_> {
                 (self.lossy(priority), false)
             };
             let Queue { served, ecn } = self.queue(priority);
-            let served = served.filter(|(served, _)| !served.is_plain());
             if buffers.0 == Buffers::Lossy(None) && served.is_none() && ecn.is_none() {
                 continue;
             }

@@ -30,13 +30,6 @@ pub struct Served {
     pub scheduler: SchedulerConfig,
 }
 
-impl Served {
-    /// Returns true if nothing is set.
-    pub fn is_plain(&self) -> bool {
-        self.weight == 1 && self.scheduler.is_plain()
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     pub served: Option<(Served, String)>,

@@ -230,11 +230,10 @@ fn class(out: &mut String, class: &Class, pools: &[(usize, Pool)]) {
     }
     if let Some((served, source)) = &class.served {
         let Served { weight, scheduler } = served;
-        if *weight != 1 {
-            line(out, "weight", &weight.to_string(), source);
-        }
-        if scheduler.algorithm != Algorithm::default() {
-            line(out, "scheduler", &text(scheduler.algorithm.name()), source);
+        // Also 1: without a weight, the class would share the line by ingress port.
+        match scheduler.algorithm {
+            Algorithm::Ets => line(out, "weight", &weight.to_string(), source),
+            other => line(out, "scheduler", &text(other.name()), source),
         }
         for (key, rate) in [
             ("min-rate", scheduler.rate_min),
