@@ -10,7 +10,7 @@ use weir_api::client::{self, Method};
 use weir_api::daemon::EventPage;
 use weir_api::reload::Configuration;
 use weir_config::daemon::DaemonConfig;
-use weir_core::config::StormAction;
+use weir_core::config::{Algorithm, StormAction};
 use weir_core::control::Policy;
 use weir_core::{Bytes, ClassMode, Duration, PfcThresholds};
 use weir_lab::lab::switches::SwitchProcess;
@@ -43,6 +43,7 @@ fn drawn(config: &DaemonConfig, random: &mut Random) -> DaemonConfig {
     let millis = |random: &mut Random, low, high| Duration::from_millis(random.between(low, high));
     for class in &mut config.classes {
         class.weight = random.between(1, 9) as u16;
+        class.scheduler.algorithm = Algorithm::Ets;
         if let ClassMode::Pfc(thresholds) = &mut class.mode {
             let xoff = random.between(30 * 1024, 60 * 1024);
             let xon = xoff - random.between(4 * 1024, 16 * 1024);

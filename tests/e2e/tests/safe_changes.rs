@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use weir_config::daemon::DaemonConfig;
+use weir_core::config::Algorithm;
 use weir_core::VlanMode;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
@@ -257,7 +258,12 @@ fn what_the_file_has_changed_meanwhile_is_not_written_over() {
 
 #[test]
 fn any_of_the_last_files_is_in_force_again() {
-    let mut scene = kept();
+    // The file then has the weight.
+    let mut scene = kept_with(|config| {
+        for class in &mut config.classes {
+            class.scheduler.algorithm = Algorithm::Ets;
+        }
+    });
     scene.wait_for_all(50);
     let switch = scene.switch(0);
     let file: PathBuf = switch.config_file().to_owned();

@@ -136,9 +136,10 @@ fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
     groups.sort_unstable();
     groups.dedup();
     for group in groups {
+        // HPCC's queues of a port take turns: with a weight, a class does so too.
         let _ = write!(
             out,
-            "\n[[class]]\nname = \"pg{group}\"\npriority = {group}\nmode = \"pfc\"\nxoff = \"{}B\"\nxon = \"{}B\"\nheadroom = \"{headroom}B\"\necn-kmin = \"{}B\"\necn-kmax = \"{}B\"\necn-pmax = \"20%\"\necn-mark-at = \"departure\"\n",
+            "\n[[class]]\nname = \"pg{group}\"\npriority = {group}\nmode = \"pfc\"\nxoff = \"{}B\"\nxon = \"{}B\"\nheadroom = \"{headroom}B\"\necn-kmin = \"{}B\"\necn-kmax = \"{}B\"\necn-pmax = \"20%\"\necn-mark-at = \"departure\"\nweight = 1\n",
             xoff,
             below(gbit(fastest, XON), xoff),
             below(gbit(topology.host_line.0, ECN_KMIN), kmax),

@@ -52,6 +52,7 @@ ecn-kmin = "400kB"
 ecn-kmax = "1600kB"
 ecn-pmax = "20%"
 ecn-mark-at = "departure"
+weight = 1
 
 [[class]]
 name = "answers"
@@ -60,6 +61,7 @@ mode = "pfc"
 xoff = "8MB"
 xon = "7900kB"
 headroom = "256kB"
+weight = 1
 
 [hpcc]
 max-stage = 0
