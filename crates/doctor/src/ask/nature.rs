@@ -41,10 +41,8 @@ impl Nature {
     ///
     /// The kernel's error.
     pub fn of(device: &Device) -> io::Result<Self> {
-        let other = |index: Option<u32>| index.map_or(Ok(None), link::find);
-        let is_here = device.other_namespace.is_none();
-        let lower = device.other_end.filter(|_| is_here);
-        let master = other(device.master)?.map(|master| Master {
+        let master = device.master.map_or(Ok(None), link::find)?;
+        let master = master.map(|master| Master {
             name: master.name,
             kind: master.kind,
         });
@@ -54,7 +52,7 @@ impl Nature {
             mode: device.kind_mode,
             hardware: device.hardware,
             master,
-            lower: other(lower)?.map(|lower| lower.name),
+            lower: lower(device)?.map(|lower| lower.name),
         })
     }
 
@@ -85,18 +83,12 @@ const OF_LOWER: [&str; 2] = ["macvlan", "macvtap"];
 ///
 /// The kernel's error.
 pub fn receivers(ifindex: u32, device: &Device) -> io::Result<Vec<String>> {
-    let is_one = |kinds: &[&str]| {
-        let kind = device.kind.as_deref();
-        kind.is_some_and(|kind| kinds.contains(&kind))
-    };
-    if is_one(&OF_PORTS) {
-        let ports = link::ports_of(ifindex)?;
-        return Ok(ports.into_iter().map(|port| port.name).collect());
+    let kind = device.kind.as_deref().unwrap_or_default();
+    if !OF_PORTS.contains(&kind) && !OF_LOWER.contains(&kind) {
+        return Ok(vec![device.name.clone()]);
     }
-    if is_one(&OF_LOWER) {
-        return Ok(Nature::of(device)?.lower.into_iter().collect());
-    }
-    Ok(vec![device.name.clone()])
+    let below = directly_below(ifindex, device)?;
+    Ok(below.into_iter().map(|below| below.name).collect())
 }
 
 /// Kinds whose frames come through the device below, with or without a change.
@@ -129,10 +121,18 @@ fn directly_below(ifindex: u32, device: &Device) -> io::Result<Vec<Device>> {
     if OF_PORTS.contains(&kind) {
         return link::ports_of(ifindex);
     }
-    let is_here = device.other_namespace.is_none() && ON_LOWER.contains(&kind);
-    let lower = device.other_end.filter(|_| is_here);
-    let lower = lower.map_or(Ok(None), link::find)?;
+    let lower = match ON_LOWER.contains(&kind) {
+        true => lower(device)?,
+        false => None,
+    };
     Ok(lower.into_iter().collect())
+}
+
+/// Returns the device on which `device` is stacked, if that is in this namespace.
+fn lower(device: &Device) -> io::Result<Option<Device>> {
+    let is_here = device.other_namespace.is_none();
+    let lower = device.other_end.filter(|_| is_here);
+    lower.map_or(Ok(None), link::find)
 }
 
 #[cfg(test)]
