@@ -28,6 +28,12 @@ impl Closing {
     }
 }
 
+/// Drops `what` on a thread of its own: the kernel takes a grace period to close a socket, for which a runtime or a pause
+/// must not wait. If no thread can be started, drops it here.
+pub fn drop_apart(what: impl Send + 'static) {
+    let _ = named().spawn(move || drop(what));
+}
+
 /// Closes each socket on a separate thread: every close waits for a grace period of the kernel, and concurrent ones share
 /// it. If no thread can be started, closes them here.
 pub(super) fn close_together(mut sockets: Vec<OwnedFd>) {

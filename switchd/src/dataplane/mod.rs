@@ -36,7 +36,7 @@ use weir_ebpf::Verdict;
 
 use crate::model::clock;
 use closing::close_together;
-pub use closing::Closing;
+pub use closing::{drop_apart, Closing};
 pub use error::DataplaneError;
 pub use exchange::{accounts, impair, link, messages, mirrors, series, stations, tables, tap};
 use kernel::devices::{self, Device, Lack};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{send, MsgFlags};
 
 use super::link::{HeldLink, ResumedLink};
-use crate::dataplane::packet_socket;
+use crate::dataplane::{drop_apart, packet_socket};
 
 /// Pauses neighbours until it is dropped.
 #[derive(Debug)]
@@ -102,10 +102,7 @@ impl Hold {
             }
         }
         let time = self.began.elapsed();
-        // The kernel closes packet sockets slowly. If no thread can be started, they are closed here.
-        let _ = std::thread::Builder::new()
-            .name("weir-unhold".to_owned())
-            .spawn(move || drop((held, self)));
+        drop_apart((held, self));
         time
     }
 

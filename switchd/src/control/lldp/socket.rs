@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use weir_core::{Duration, Instant, PortId};
 
 use super::super::waitable::Waitable;
+use crate::dataplane::drop_apart;
 use crate::dataplane::packet_socket::take_lost;
 use crate::model::clock;
 
@@ -52,15 +53,9 @@ impl LldpSocket {
 }
 
 impl Drop for LldpSocket {
-    /// Closes it on a thread of its own: the kernel takes a grace period for each, while neighbours may be paused for the
-    /// next switch and the runtime has its place to give.
+    /// Neighbours may be paused, and the runtime has to give the place to the next switch.
     fn drop(&mut self) {
-        let socket = self.0.take();
-        // If no thread can be started, dropping the closure closes it.
-        let close = move || drop(socket);
-        let _ = std::thread::Builder::new()
-            .name("weir-close".to_owned())
-            .spawn(close);
+        drop_apart(self.0.take());
     }
 }
 

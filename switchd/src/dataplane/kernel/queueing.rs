@@ -8,12 +8,13 @@ use weir_config::kernels::FULL_VETH;
 use weir_netlink::queueing;
 
 use super::devices::Device;
-use super::refused::kernel_is_before;
+use super::refused::running_kernel;
 
 /// Kind of Weir's queueing discipline.
 const FIFO: &str = "pfifo";
 /// Handle that marks a queueing discipline as Weir's: "WE".
 const OURS: u32 = 0x5745;
+
 /// Weir's queueing discipline at the root of a device.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Queueing {
@@ -57,5 +58,5 @@ pub(in crate::dataplane) fn says_when_full(device: &Device) -> bool {
 /// On earlier kernels a device could stay full forever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq
 /// getting stuck").
 fn kernel_says() -> bool {
-    !kernel_is_before(FULL_VETH.since)
+    running_kernel().is_some_and(|running| running >= FULL_VETH.since)
 }

@@ -58,9 +58,13 @@ fn lower_mtu() -> String {
 
 /// Returns true if the running kernel is older than `release`.
 pub(in crate::dataplane) fn kernel_is_before(release: Release) -> bool {
-    let running = nix::sys::utsname::uname().ok();
-    let running = running.and_then(|it| Release::parse(&it.release().to_string_lossy()));
-    running.is_some_and(|running| running < release)
+    running_kernel().is_some_and(|running| running < release)
+}
+
+/// Returns the release of the running kernel, if it can be read.
+pub(in crate::dataplane) fn running_kernel() -> Option<Release> {
+    let running = nix::sys::utsname::uname().ok()?;
+    Release::parse(&running.release().to_string_lossy())
 }
 
 #[cfg(test)]

@@ -145,11 +145,16 @@ impl Port {
             Some(DropReason::Storm)
         } else if self.heads[priority.index()].is_stalled() {
             Some(DropReason::Lifetime)
-        } else if self.gone || self.stuck || self.outage == Outage::Over {
+        } else if self.gone || self.takes_no_more() {
             Some(DropReason::PortDown)
         } else {
             None
         }
+    }
+
+    /// Returns true if its link has been down for too long, or its transmitter is stuck.
+    pub(in crate::switch) fn takes_no_more(&self) -> bool {
+        self.stuck || self.outage == Outage::Over
     }
 
     /// Returns true while frames for this egress may be dropped on arrival: see [`settle_arrivals`](Self::settle_arrivals).

@@ -12,6 +12,7 @@ use crate::event::EventKind;
 use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::switch::levels::ShareId;
+use crate::switch::port::Port;
 use crate::switch::virtual_queues::{Gate, Place};
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
@@ -142,7 +143,7 @@ impl Switch {
     /// stuck. What the transmitter still has is then to be [charged to the port](Self::charge_to_egress).
     pub fn drops_all_to(&self, port: PortId) -> bool {
         let state = self.ports.get(port.index());
-        state.is_some_and(|state| state.stuck || state.outage == Outage::Over)
+        state.is_some_and(Port::takes_no_more)
     }
 
     /// Charges a frame in the transmitter of `port`, which [takes no more](Self::drops_all_to), to the lossy buffer of

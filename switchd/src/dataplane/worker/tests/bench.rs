@@ -171,6 +171,18 @@ impl Bench {
         self.arrive(from, Some(meta), &data(from, to, id, 500))
     }
 
+    /// Sends from port 0 to port 1, whose transmitter takes no more, until port 0 is paused. Returns the number of frames.
+    pub(super) fn send_until_paused(&mut self) -> u32 {
+        let mut count = 0;
+        while self.sent_by(0).is_empty() {
+            self.arrive_data(0, 1, LOSSLESS, count);
+            self.round();
+            count += 1;
+        }
+        assert_eq!(pause_of(&self.sent_by(0)[0]), Some(Quanta::MAX));
+        count
+    }
+
     pub(super) fn arrive_pfc(&mut self, port: usize, priority: u8, quanta: Quanta) {
         let bytes = pfc(priority, quanta);
         self.arrive(port, Some(meta(FrameClass::MacControl, LOSSY)), &bytes);

@@ -231,13 +231,7 @@ fn a_port_whose_device_is_gone_holds_nobody() {
     });
     bench.worker.io.set_budget(1, 0);
     // The transmitter holds some, and so many wait that the sender is paused.
-    let mut count = 0;
-    while bench.sent_by(0).is_empty() {
-        bench.arrive_data(0, 1, LOSSLESS, count);
-        bench.round();
-        count += 1;
-    }
-    assert_eq!(pause_of(&bench.sent_by(0)[0]), Some(Quanta::MAX));
+    let count = bench.send_until_paused();
     let outstanding = bench.worker.io.tx_waiting(1);
     assert!(outstanding > 0 && outstanding < count as usize);
     bench.worker.io.lose_device(1);

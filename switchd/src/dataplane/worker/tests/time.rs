@@ -57,13 +57,7 @@ fn a_transmitter_that_completes_nothing_holds_nobody() {
         ..Setup::default()
     });
     bench.worker.io.set_budget(1, 0);
-    let mut count = 0;
-    while bench.sent_by(0).is_empty() {
-        bench.arrive_data(0, 1, LOSSLESS, count);
-        bench.round();
-        count += 1;
-    }
-    assert_eq!(pause_of(&bench.sent_by(0)[0]), Some(Quanta::MAX));
+    bench.send_until_paused();
     bench.round_after(COMPLETION_STALL);
     bench.settle();
     let kinds = |bench: &Bench| -> Vec<EventKind> {
@@ -101,13 +95,7 @@ fn frames_in_a_transmitter_that_takes_no_more_pause_nobody() {
     for (is_up, after) in [(true, COMPLETION_STALL), (false, hold)] {
         let mut bench = Bench::new(&Setup::default());
         bench.worker.io.set_budget(1, 0);
-        let mut count = 0;
-        while bench.sent_by(0).is_empty() {
-            bench.arrive_data(0, 1, LOSSLESS, count);
-            bench.round();
-            count += 1;
-        }
-        assert_eq!(pause_of(&bench.sent_by(0)[0]), Some(Quanta::MAX));
+        bench.send_until_paused();
         bench.settle();
         assert_eq!(bench.worker.switch.held_frames(), bench.outstanding());
         bench.command(Command::SetLink {
