@@ -52,7 +52,7 @@ settings! {
         "express" express: Express = Express::Off, "`\"off\"`, `\"auto\"`, `\"on\"`", Restart, valid::anything;
             "Whether ports use the [express path](../internals/express.md): frames that need not wait go from device to device at XDP. `\"auto\"`: where the device is known to keep frames in order. `\"on\"`: also where the daemon cannot tell."
         "offloads" offloads: Offloads = Offloads::Check, "`\"check\"`, `\"manage\"`, `\"ignore\"`", Restart, valid::anything;
-            "What is done about a NIC that takes VLAN tags out of received frames or merges frames (`rxvlan`, `lro`, `rx-gro-hw`, and `gro` of devices below a port's own): refused, switched off and put back at the end, or logged only. The same for `lro` where a device [needs it](../guide/deploy.md#long-frames-on-vmxnet3) to take long frames."
+            "Treatment of offloads that take VLAN tags out of received frames or merge frames: `rxvlan`, `lro` and `rx-gro-hw` of a NIC, and `gro` of the devices below a port's own. The start is refused, they are switched off until the end, or they are only logged. The same for `lro` where a device [needs it](../guide/deploy.md#long-frames-on-vmxnet3) to take long frames."
         "impair" impair: bool = false, "", Restart, valid::anything;
             "Whether `switchctl impair` may drop, mark and delay frames, pause neighbours and take links down, to see how transports react. Never in production. Takes packet memory for 1024 delayed frames."
         "history-interval" history_interval: Duration = Duration::from_secs(1), "", Restart, valid::anything;

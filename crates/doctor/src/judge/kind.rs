@@ -8,7 +8,7 @@ use crate::finding::{Check, Finding, Remedy};
 pub(super) fn kind(case: &Case<'_>) -> Finding {
     let nature = case.found.nature.known();
     let what = nature.what();
-    // What a lossless class would change, if the file has none.
+    // The refusal of a lossless class, also if the file has none.
     let with_lossless = nature.fit(case.config.dataplane.xdp_mode, true).err();
     let lossy_only = with_lossless.map(|it| format!("lossy classes only, since {}", it.because));
     match (case.fit(), lossy_only) {

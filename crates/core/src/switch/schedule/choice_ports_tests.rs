@@ -379,7 +379,7 @@ fn a_class_with_a_weight_keeps_its_share_beside_any_number_of_priorities() {
     }
 }
 
-/// Every frame that may leave does so within the bound of `virtual_queues/owed.rs`, whoever is paused in between.
+/// A frame that may leave is sent within the bound of `virtual_queues/owed.rs`, regardless of what is paused in between.
 #[test]
 fn a_priority_that_may_leave_repeatedly_leaves_within_the_bound() {
     const FRAME: u64 = QUANTUM;
