@@ -255,7 +255,8 @@ pub fn frames(case: Case, sharing: Sharing, wait: impl FnOnce(), pin: fn(usize))
                     let mut owner = Owner::new(case, sharing, index as u64 + 1, to, from);
                     ready.wait();
                     began.wait();
-                    while !is_over.load(Ordering::Relaxed) {
+                    // Each owner takes part, however late its thread gets a processor.
+                    while owner.sent == 0 || !is_over.load(Ordering::Relaxed) {
                         owner.turn();
                     }
                     let sent = owner.sent;
