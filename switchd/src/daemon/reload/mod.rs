@@ -25,7 +25,7 @@ use crate::logging::LevelHandle;
 use crate::model::clock;
 use crate::os::{memory, service};
 use history::{Came, History};
-use step::{applied, Step};
+use step::{applied, Direction, Step};
 
 /// The configuration file, and the settings in force.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl Reloader {
             return Err(ReloadError::Unconfirmed { left_seconds });
         }
         let chunks = self.started.buffer_chunks();
-        let mut step = Step::new(&running.config, &file, chunks);
+        let mut step = Step::new(&running.config, &file, chunks, Direction::Forward);
         if self.log.is_none() {
             step.keep_log_level();
         }
@@ -179,7 +179,7 @@ impl Reloader {
             false if !is_begun => (Vec::new(), possible, running.config.clone()),
             false => {
                 // A command was refused after others had taken effect.
-                let mut back = Step::new(&next, &running.config, chunks);
+                let mut back = Step::new(&next, &running.config, chunks, Direction::Back);
                 back.apply(shared, self.log.as_ref()).await;
                 (changes(&back.next), possible, back.next)
             }
@@ -235,7 +235,8 @@ impl Reloader {
         let Some(Unconfirmed { before, source, .. }) = running.unconfirmed.take() else {
             return;
         };
-        let mut step = Step::new(&running.config, &before, self.started.buffer_chunks());
+        let chunks = self.started.buffer_chunks();
+        let mut step = Step::new(&running.config, &before, chunks, Direction::Back);
         step.apply(shared, self.log.as_ref()).await;
         let kept = step.kept(&before);
         let reverted = running.config.changes_to(&step.next).len();
