@@ -1,11 +1,11 @@
-//! The process that holds the XDP program of a device, from procfs.
+//! The process that holds the XDP program of a device: another switch by its pins, and any process by procfs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use weir_doctor::link;
 
-use super::run_dir::LOCK_NAME;
+use super::run_dir::{RunDir, BPF_NAME, LOCK_NAME};
 
 /// The program on a device, and its process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Holder {
     pub fn find(device: &str, index: u32) -> Option<Self> {
         let programs = link::find(index).ok()??.programs;
         let (program, _) = *programs.first()?;
-        let process = process_with(program);
+        let process = switch_with(index).or_else(|| process_with(program));
         let is_ours = process
             .as_ref()
             .is_some_and(|it| it.pid == std::process::id());
@@ -60,7 +60,7 @@ impl std::fmt::Display for Holder {
         let Some(Process { pid, name, run_dir }) = &self.process else {
             return write!(
                 f,
-                "has XDP program {program}, which no process holds: remove it with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
+                "has XDP program {program}, and no process that holds it can be seen: end that process, or if there is none, remove the program with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
             );
         };
         match run_dir {
@@ -76,6 +76,41 @@ impl std::fmt::Display for Holder {
             ),
         }
     }
+}
+
+/// Returns the switch that has pinned a link to the device with this index. The files of its process are hidden from other
+/// processes of its user, but the file systems of its pins are not.
+fn switch_with(index: u32) -> Option<Process> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mut run_dirs = run_dirs(&mounts);
+    run_dirs.find_map(|run_dir| {
+        let ports = fs::read_dir(run_dir.join(BPF_NAME)).ok()?;
+        let mut pins = ports.flatten().map(|port| port.path());
+        let has_link = pins.any(|pins| weir_ebpf::pinned_device(&pins) == Some(index));
+        // The pins of a killed switch are nobody's.
+        if !has_link || RunDir::is_free(&run_dir) {
+            return None;
+        }
+        let pid = fs::read_to_string(run_dir.join(LOCK_NAME)).ok()?;
+        Some(Process {
+            pid: pid.trim().parse().ok()?,
+            name: run_dir.file_name()?.to_string_lossy().into_owned(),
+            run_dir: Some(run_dir),
+        })
+    })
+}
+
+/// Returns the directories with a mounted file system of pins, from the text of a mountinfo file (proc_pid_mountinfo(5)).
+fn run_dirs(mounts: &str) -> impl Iterator<Item = PathBuf> + '_ {
+    let of_bpf = mounts.lines().filter(|line| line.contains(" - bpf "));
+    let points = of_bpf.filter_map(|line| line.split(' ').nth(4));
+    points.filter_map(|point| {
+        let point = Path::new(point);
+        let is_pins = point.file_name().is_some_and(|name| name == BPF_NAME);
+        is_pins
+            .then(|| point.parent().map(Path::to_owned))
+            .flatten()
+    })
 }
 
 fn process_with(program: u32) -> Option<Process> {
@@ -181,6 +216,17 @@ mod tests {
             "pos:\t0\nlink_type:\txdp\nlink_id:\t4\nprog_tag:\tab\nprog_id:\t12\nifindex:\t3\n";
         assert_eq!(value(info, "prog_id:"), Some("12"));
         assert_eq!(value("pos:\t0\n", "prog_id:"), None);
+    }
+
+    #[test]
+    fn run_dirs_are_those_of_mounted_pins() {
+        let mounts = "31 24 0:27 / /sys/fs/bpf rw,nosuid shared:11 - bpf bpf rw,mode=700\n\
+                      90 24 0:52 / /run/weir/s1/bpf rw,nosuid - bpf bpffs rw,mode=700\n\
+                      91 24 0:53 / /run/weir/s2 rw - tmpfs tmpfs rw\n";
+        let found: Vec<_> = run_dirs(mounts).collect();
+        assert_eq!(found, [Path::new("/sys/fs"), Path::new("/run/weir/s1")]);
+        // Nothing has locked the first one, so it is no switch.
+        assert_eq!(run_dirs("").next(), None);
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub mod memory;
 pub mod placement;
 pub mod privileges;
 pub mod random;
+pub mod reader;
 pub mod run_dir;
 pub mod secret;
 pub mod service;
+pub mod user;

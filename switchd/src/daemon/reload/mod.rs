@@ -23,7 +23,7 @@ use crate::control::reloading::Outcome;
 use crate::control::{ReloadError, Reloading, Shared};
 use crate::logging::LevelHandle;
 use crate::model::clock;
-use crate::os::{memory, service};
+use crate::os::{memory, reader, service};
 use history::{Came, History};
 use step::{applied, Direction, Step};
 
@@ -260,7 +260,7 @@ impl Reloader {
 
     async fn load(&self) -> Result<(DaemonConfig, String), ReloadError> {
         let path = self.path.clone();
-        let load = move || DaemonConfig::load_with_text(&path);
+        let load = move || reader::configuration(&path);
         Ok(tokio::task::spawn_blocking(load).await??)
     }
 
