@@ -14,6 +14,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
 use weir_config::{told, FileError};
+use weir_dataplane::{placement, random, Dataplane, Reserve};
 use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::by_hand::{self, Expected};
 use weir_switchd::daemon::reload::Reloader;
@@ -21,12 +22,11 @@ use weir_switchd::daemon::{
     self, DaemonError, Ended, Keeping, Protections, RunningDataplane, Signal,
 };
 use weir_switchd::daemon::{checkup, container, setup, trial};
-use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle};
 use weir_switchd::os::privileges::{self, Files, Starter};
 use weir_switchd::os::run_dir::{self, Finisher, RunDir};
-use weir_switchd::os::{memory, placement, random, service};
+use weir_switchd::os::{memory, service};
 
 /// Number of threads for the API and the metrics; the dataplane and the control plane have separate ones.
 const WORKERS: usize = 2;

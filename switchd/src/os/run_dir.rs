@@ -11,10 +11,9 @@ use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
+use weir_dataplane::LOCK_NAME;
 use weir_ebpf::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, EbpfError};
 
-/// Name of the lock file.
-pub const LOCK_NAME: &str = "lock";
 /// Name of the BPF file system's mount point.
 pub const BPF_NAME: &str = "bpf";
 
