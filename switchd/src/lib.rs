@@ -1,8 +1,7 @@
-//! The Weir daemon: an AF_XDP dataplane thread that drives [`weir_core::Switch`], and a tokio
+//! The Weir daemon: an AF_XDP dataplane ([`weir_dataplane`]) whose thread drives [`weir_core::Switch`], and a tokio
 //! control plane that never blocks it.
 //!
-//! Its floors; each uses only those below it (`tests/floors.rs`): [`model`] and [`os`]; the [`dataplane`]; the [`control`]
-//! plane; [`api`], [`metrics`], [`page`] and [`capture`], and the [`keeper`]; the [`daemon`].
+//! Its floors; each uses only those below it (`tests/floors.rs`): [`model`] and [`os`]; the [`control`] plane; [`api`], [`metrics`], [`page`] and [`capture`], and the [`keeper`]; the [`daemon`].
 //!
 //! [`daemon::run`] runs one daemon from start to end. The supervisor of [`control`] connects the dataplane to everything
 //! else; [`api`] and [`metrics`] only read its state. [`keeper`] is another process, for lossless restarts.
@@ -23,8 +22,6 @@ pub mod capture;
 pub mod cli;
 pub mod control;
 pub mod daemon;
-#[allow(unsafe_code)] // kernel interface: shared memory and sockets
-pub mod dataplane;
 pub mod export;
 pub mod keeper;
 pub mod logging;

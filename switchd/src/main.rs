@@ -15,6 +15,7 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
 use weir_config::{told, FileError};
+use weir_dataplane::{placement, random, Dataplane, Reserve};
 use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::by_hand::{self, Expected};
 use weir_switchd::daemon::reload::{history, Reloader};
@@ -22,14 +23,13 @@ use weir_switchd::daemon::{
     self, DaemonError, Ended, Keeping, Protections, RunningDataplane, Signal,
 };
 use weir_switchd::daemon::{checkup, container, setup, trial};
-use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle};
 use weir_switchd::os::privileges::{self, Files, Starter};
 use weir_switchd::os::reader::{self, Reader};
 use weir_switchd::os::run_dir::{self, Finisher, RunDir, RunDirError};
 use weir_switchd::os::user::{self, Stays, User, UserError};
-use weir_switchd::os::{memory, placement, random, service};
+use weir_switchd::os::{memory, service};
 
 /// Number of threads for the API and the metrics; the dataplane and the control plane have separate ones.
 const WORKERS: usize = 2;
@@ -497,7 +497,9 @@ async fn wait_for_the_place(
     };
     let deadline = Instant::now() + drain + ORPHAN_WAIT;
     while Instant::now() < deadline {
-        if frames::are_left_to(&config.run_dir, keeper) && RunDir::is_free(&config.run_dir) {
+        if frames::are_left_to(&config.run_dir, keeper)
+            && weir_dataplane::is_run_dir_free(&config.run_dir)
+        {
             tracing::error!("the keeper has ended during the restart; this switch takes over");
             return Ok(true);
         }

@@ -12,8 +12,8 @@ use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use tokio::io::AsyncReadExt;
 use weir_api::capture::Capture;
+use weir_dataplane::tap::Taps;
 use weir_ebpf::HardwareTime;
-use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::clock;
 use weir_switchd::model::sight::{Direction, Sight, Verdict};
 

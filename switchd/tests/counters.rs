@@ -12,11 +12,11 @@ use weir_core::counters::{PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::level::LEVEL_MAX;
 use weir_core::switch::LevelGauges;
 use weir_core::{Bytes, Duration, Level};
+use weir_dataplane::histogram::Histogram;
 use weir_switchd::api::views;
 use weir_switchd::control;
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::metrics::{render, Format};
-use weir_switchd::model::histogram::Histogram;
 
 fn number<T>(declared: &[Counter<T>], counters: &mut T, last: &mut u64) {
     for counter in declared {

@@ -9,10 +9,10 @@ use sflow_parser::models::{CounterData, FlowData, SampleData};
 use sflow_parser::SFlowDatagram;
 use weir_api::daemon::{Exports, Ipfix, Sflow};
 use weir_core::{Bytes, DropReason, Duration};
+use weir_dataplane::series::{Series, IPFIX_PLACE};
+use weir_dataplane::tap::Taps;
 use weir_switchd::control::ipfix::IpfixSettings;
 use weir_switchd::control::sflow::{own_address, SflowSettings};
-use weir_switchd::dataplane::series::{Series, IPFIX_PLACE};
-use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::clock;
 use weir_switchd::model::sight::{Direction, Sight, Verdict};
 

@@ -18,13 +18,13 @@ use weir_core::{
     BitRate, Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds, PoolShare, Threshold,
     VlanId,
 };
+use weir_dataplane::histogram::Histogram;
+use weir_dataplane::messages::Ring;
 use weir_monitoring::definitions::{all, find, Kind, PROCESS};
 use weir_switchd::control::info::{ClassInfo, PortCable};
 use weir_switchd::control::{self, Shared};
 use weir_switchd::daemon::RunningDataplane;
-use weir_switchd::dataplane::messages::Ring;
 use weir_switchd::metrics::{render, Format};
-use weir_switchd::model::histogram::Histogram;
 
 /// A scraped priority with Levels.
 const LEVELS: u8 = 4;

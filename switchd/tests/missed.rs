@@ -2,8 +2,8 @@
 
 use crate::support::network::{config, frame, Host, Network, CONFIG, LIMIT};
 use weir_core::Quanta;
+use weir_dataplane::Dataplane;
 use weir_switchd::daemon::{Programs, RunningDataplane};
-use weir_switchd::dataplane::Dataplane;
 use weir_switchd::keeper::hold::Hold;
 use weir_switchd::keeper::link::HeldLink;
 

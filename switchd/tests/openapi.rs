@@ -11,7 +11,7 @@ use weir_core::switch::{CreditGauges, FlowRecord, LevelEntry, PinEntry, PinnedBy
 use weir_core::{
     Bytes, DropReason, Duration, Level, MacAddress, PortSet, StormAction, WatchdogConfig,
 };
-use weir_switchd::dataplane::tables::RouteRow;
+use weir_dataplane::tables::RouteRow;
 use weir_switchd::model::clock;
 
 /// Value in the parameters' example.

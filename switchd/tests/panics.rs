@@ -17,12 +17,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Instant, Quanta};
+use weir_dataplane::random;
+use weir_dataplane::Dataplane;
 use weir_switchd::control::SupervisorError;
 use weir_switchd::daemon::setup;
 use weir_switchd::daemon::{self, DaemonError, Ended, Plan, Signal};
-use weir_switchd::dataplane::Dataplane;
 use weir_switchd::model::clock;
-use weir_switchd::os::random;
 use weir_switchd::os::run_dir::RunDir;
 
 static CORE_FAILS: AtomicBool = AtomicBool::new(false);

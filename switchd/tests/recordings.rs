@@ -1,8 +1,9 @@
 //! `/v1/recordings`: refusals, and the end of a series when its client disconnects.
 
+use weir_dataplane::series::SERIES_MAX;
+
 use crate::support::running::Running;
 use crate::support::{begin, request_with, settings, until, FakeDataplane};
-use weir_switchd::dataplane::series::SERIES_MAX;
 
 const EACH_MILLISECOND: &str = r#"{"every_seconds": 0.001, "duration_seconds": 60}"#;
 

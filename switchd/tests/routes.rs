@@ -12,9 +12,9 @@ use weir_api::daemon::{
 };
 use weir_core::switch::{FlowRecord, PinEntry, PinnedBy};
 use weir_core::{Bytes, Command, CommandError, Duration, MacAddress, PortSet};
+use weir_dataplane::tables::RouteRow;
 use weir_switchd::control::Control;
 use weir_switchd::daemon::RunningDataplane;
-use weir_switchd::dataplane::tables::RouteRow;
 use weir_switchd::model::clock;
 use weir_switchd::{api, control};
 

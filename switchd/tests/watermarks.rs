@@ -11,8 +11,8 @@ use weir_api::daemon::{Error, PauseCounters, Pfc, ReaderWatermarks, Watermarks};
 use weir_api::words::Reader;
 use weir_core::switch::{PauseGauges, PriorityGauges};
 use weir_core::{Bytes, Duration, Instant};
+use weir_dataplane::messages::Snapshot;
 use weir_switchd::control::ControlSettings;
-use weir_switchd::dataplane::messages::Snapshot;
 
 type Template = Arc<Mutex<Snapshot>>;
 

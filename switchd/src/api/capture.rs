@@ -18,13 +18,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use weir_api::capture::{Capture as ApiCapture, CaptureRequest, CAPTURE_HEADER, PCAPNG_TYPE};
 use weir_core::PortSet;
+use weir_dataplane::tap::{Choice, Tap, TapPlan, TAPS_MAX};
 
 use super::ApiError;
 use crate::capture::describe::depths;
 use crate::capture::pcapng::{EncodeError, Encoder};
 use crate::control::asked::captures::Capture;
 use crate::control::{Shared, Stage};
-use crate::dataplane::tap::{Choice, Tap, TapPlan, TAPS_MAX};
 use crate::model::clock;
 use crate::model::filter;
 

@@ -10,11 +10,11 @@ use weir_api::daemon::{EcnChange, EcnProfile};
 use weir_api::describe::Described;
 use weir_api::words::EventName;
 use weir_core::{Bytes, Command, MarkAt, PartsPerMillion, RedConfig};
+use weir_dataplane::messages::Snapshot;
 
 use super::ApiError;
 use crate::control::info::MarkingInfo;
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
 use crate::model::clock;
 
 pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<EcnProfile>> {
@@ -121,7 +121,7 @@ fn changed(before: RedConfig, change: &EcnChange) -> Result<RedConfig, ApiError>
 
 fn state(one: &MarkingInfo, snapshot: &Snapshot) -> EcnProfile {
     let marking = in_force(one, snapshot);
-    let at_port = |port: &crate::dataplane::messages::PortSnapshot| -> u64 {
+    let at_port = |port: &weir_dataplane::messages::PortSnapshot| -> u64 {
         let counters = &port.counters.priority;
         let marked = one
             .priorities()

@@ -12,12 +12,12 @@ use weir_api::daemon::{
 };
 use weir_config::frames::ONE_IN_MAX;
 use weir_core::{Duration, PortId, Priority};
+use weir_dataplane::impair::{Action, ImpairPlan};
 
 use super::ApiError;
 use crate::capture::describe::depths;
 use crate::control::asked::impair::{self, Doing, ImpairError};
 use crate::control::Shared;
-use crate::dataplane::impair::{Action, ImpairPlan};
 use crate::model::clock;
 use crate::model::filter;
 

@@ -2,7 +2,7 @@
 //!
 //! Design: docs/src/internals/design/api.md.
 
-pub mod audit;
+mod audit;
 pub mod capture;
 mod ecn;
 mod exports;
@@ -44,9 +44,9 @@ use weir_api::neighbors::Neighbor;
 use weir_api::overview::Overview;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange};
 use weir_api::routes::{Endpoint, Route, ROUTES};
+use weir_dataplane::tables::Tables;
 
 use crate::control::Shared;
-use crate::dataplane::tables::Tables;
 use forwarding::{fdb, flows, levels, mirrors, routes, trace, vlans};
 use life::{reload, restart};
 use pfcwd::PfcwdError;
@@ -324,7 +324,7 @@ async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiErro
 async fn books(State(shared): State<Arc<Shared>>) -> Result<Json<Audit>, ApiError> {
     let snapshot = audit::with_accounts(&shared).await?;
     let names = shared.info.ports.iter().map(|port| port.name.as_str());
-    Ok(Json(audit::audit(names, &snapshot)))
+    Ok(Json(weir_dataplane::audit::audit(names, &snapshot)))
 }
 
 async fn whole(State(shared): State<Arc<Shared>>) -> Json<Overview> {

@@ -10,12 +10,12 @@ use axum::response::{IntoResponse, Response};
 use weir_api::daemon::Event;
 use weir_api::overview::{Overview, CLOCK_HEADER};
 use weir_api::words::EventName;
+use weir_dataplane::messages::Snapshot;
 use weir_http::guard::refuse;
 use weir_http::Cached;
 
 use super::{flights, levels, neighbors, views};
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
 use crate::model::clock;
 
 /// Maximum number of past suspicions shown.

@@ -4,10 +4,10 @@ use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdPort, PfcwdQueue, PfcwdSettings};
 use weir_api::words::Watched;
 use weir_config::daemon::PfcwdConfig;
 use weir_core::{Command, Duration, PortId, WatchdogConfig};
+use weir_dataplane::messages::Snapshot;
 
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
 
 /// Snapshots to poll before giving up on a change.
 const LOOKS: usize = 50;

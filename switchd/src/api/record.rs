@@ -18,13 +18,13 @@ use weir_api::record::{
 use weir_core::counters::DropReason;
 use weir_core::switch::PauseGauges;
 use weir_core::{Duration, Priority};
+use weir_dataplane::series::{
+    PortReading, QueueReading, Reading, Series, INTERVAL_MAX, INTERVAL_MIN, SERIES_MAX,
+};
 
 use super::capture::{Parts, PARTS_WAITING};
 use super::ApiError;
 use crate::control::{Shared, Stage};
-use crate::dataplane::series::{
-    PortReading, QueueReading, Reading, Series, INTERVAL_MAX, INTERVAL_MIN, SERIES_MAX,
-};
 
 /// Polling interval of the series; longer than that of readings, to save wake-ups.
 const WAIT: StdDuration = StdDuration::from_millis(10);

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use weir_core::wire::clcm::Phase;
 use weir_core::wire::echo::Echo;
 use weir_core::Quanta;
+use weir_dataplane::tap::Record;
 use weir_ebpf::HardwareTime;
 
 use crate::control::info::SwitchInfo;
-use crate::dataplane::tap::Record;
 use crate::model::filter::feedback;
 use crate::model::headers::{Headers, Kind};
 use crate::model::sight::Verdict;

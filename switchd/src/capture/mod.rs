@@ -1,6 +1,6 @@
 //! Captures: recording of frames.
 //!
-//! The dataplane copies frames to [taps](crate::dataplane::tap); this module encodes them outside it.
+//! The dataplane copies frames to [taps](weir_dataplane::tap); this module encodes them outside it.
 //!
 //! Design: docs/src/internals/design/api.md.
 

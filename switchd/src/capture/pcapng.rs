@@ -14,10 +14,10 @@ use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeade
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::{DataLink, Endianness};
 use weir_core::{Instant, PortId};
+use weir_dataplane::tap::{Record, Tap};
 
 use super::describe;
 use crate::control::info::SwitchInfo;
-use crate::dataplane::tap::{Record, Tap};
 use crate::model::clock;
 use crate::model::sight::Direction;
 

@@ -7,9 +7,9 @@ use weir_core::control::{Report, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Phase};
 use weir_core::{Duration, Event, Instant, PortId, PortSet, Priority};
+use weir_dataplane::histogram::Histogram;
 
 use super::info::SwitchInfo;
-use crate::model::histogram::Histogram;
 
 /// Suspicions kept after they are over.
 pub const PAST_CAPACITY: usize = 256;

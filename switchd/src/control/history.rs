@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_api::daemon::{self, PortSample, QueueSample, Sample};
 use weir_api::overview::{Curves, Passed};
 use weir_core::{Duration, Instant, PortId, Priority};
+use weir_dataplane::messages::{PortSnapshot, Snapshot};
 
 use super::info::SwitchInfo;
-use crate::dataplane::messages::{PortSnapshot, Snapshot};
 
 /// The ring. Its lock is held only to move pointers.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use weir_core::{
     BitRate, Bytes, CableRoom, ClassMode, Duration, MacAddress, PfcThresholds, PortId, PortRole,
     Priority, RedConfig,
 };
+use weir_dataplane::link::AttachedPort;
 
-use crate::dataplane::link::AttachedPort;
 use crate::model::classify::Trusted;
 
 /// Names and settings of one switch.

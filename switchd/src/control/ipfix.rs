@@ -6,9 +6,9 @@ use std::sync::Arc;
 use weir_api::counters::IpfixCounters;
 use weir_config::daemon::IpfixConfig;
 use weir_core::Duration;
+use weir_dataplane::series::Series;
 
 use super::exporting::Exporting;
-use crate::dataplane::series::Series;
 
 /// Settings of the stream.
 #[derive(Clone, Copy, Debug)]

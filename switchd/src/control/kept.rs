@@ -6,9 +6,9 @@
 
 use tokio::time::Instant;
 use weir_core::Duration;
+use weir_dataplane::messages::Snapshot;
 
 use super::Shared;
-use crate::dataplane::messages::Snapshot;
 
 /// A frame that is with the transmitter for longer is kept by someone.
 const KEPT_AFTER: Duration = Duration::from_millis(50);
@@ -104,7 +104,7 @@ fn leaves(shared: &Shared, now: &Snapshot, port: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataplane::messages::{PortSnapshot, Ring};
+    use weir_dataplane::messages::{PortSnapshot, Ring};
 
     /// One port with so many frames, `waiting` of which wait in the TX ring; the oldest was sent so long ago.
     fn snapshot(outstanding: u64, waiting: u32, oldest: Option<Duration>) -> Snapshot {

@@ -30,8 +30,8 @@ use weir_api::describe::Described;
 use weir_api::words::EventName;
 use weir_core::control::{ControlConfig, ControlPlane};
 use weir_core::Duration;
+use weir_dataplane::link::{DataplaneLink, XdpPrograms};
 
-use crate::dataplane::link::{DataplaneLink, XdpPrograms};
 use crate::model::clock;
 use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use weir_api::counters::SflowCounters;
 use weir_config::daemon::SflowConfig;
 use weir_core::{Duration, PortSet};
+use weir_dataplane::tap::{Choice, Tap, TapFigures, TapPlan};
 
 use super::exporting::{socket_for, Exporting};
-use crate::dataplane::tap::{Choice, Tap, TapFigures, TapPlan};
 
 /// Maximum number of sampled frames that wait for the agent: 400 ms at 10,000 samples per second.
 const SAMPLES_WAITING: usize = 4_096;

@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use weir_api::describe::Described;
 use weir_api::words::{EventName, Trouble};
+use weir_dataplane::link::Stopped;
+use weir_dataplane::tables::Tables;
+use weir_dataplane::Closing;
 
 use super::ending::stop_signal;
 use super::plan::Keeping;
 use crate::control::kept::{self, port_with_kept_frame, Neighbours};
 use crate::control::{without_keeper, Restarted, Shared, Signal};
-use crate::dataplane::link::Stopped;
-use crate::dataplane::tables::Tables;
-use crate::dataplane::Closing;
 use crate::keeper::frames;
 use crate::keeper::link::{held_links, resumed_links, ResumedLink};
 use crate::model::clock;

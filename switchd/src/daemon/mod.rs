@@ -26,10 +26,10 @@ use tokio::task::{spawn_blocking, JoinHandle};
 use weir_config::daemon::{read_socket, Port};
 use weir_config::told;
 use weir_core::PortId;
+use weir_dataplane::link::XdpPrograms;
+use weir_dataplane::Closing;
 
 use crate::control::{self, Control, Shared, Stage, SupervisorError};
-use crate::dataplane::link::XdpPrograms;
-use crate::dataplane::Closing;
 use crate::keeper::frames;
 use crate::os::run_dir::RunDir;
 use crate::os::service;
@@ -38,9 +38,9 @@ use ending::{stop_signal, until_end, Reason};
 use handover::{give_place, leave, meet, Parting};
 
 pub use crate::control::Signal;
-pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopped};
 pub use doors::Protections;
 pub use plan::{DaemonError, Keeping, Plan};
+pub use weir_dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopped};
 
 /// Time for pending answers once the daemon ends.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);

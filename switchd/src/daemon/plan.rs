@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use weir_config::daemon::{ApiConfig, Protection};
 use weir_core::Quanta;
+use weir_dataplane::DataplaneError;
 
 use super::doors::Protections;
 use super::reload::Reloader;
 use crate::cli::{Kept, EXIT_CONFIG, EXIT_FAILURE, EXIT_IN_USE};
 use crate::control::info::SwitchInfo;
 use crate::control::{ControlSettings, Signal, SupervisorError};
-use crate::dataplane::DataplaneError;
 use crate::keeper::link::KeeperLink;
 use crate::metrics::gnmi::GnmiSettings;
 use crate::os::run_dir::RunDirError;

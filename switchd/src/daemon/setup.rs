@@ -8,6 +8,7 @@ use weir_config::files::directory_of;
 use weir_config::kernels;
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
+use weir_dataplane::link::AttachedPort;
 
 use super::reload::history;
 use super::{announcement, Plan};
@@ -16,7 +17,6 @@ use crate::control::info::{ClassInfo, MarkingInfo, PortCable, PortInfo, Stations
 use crate::control::ipfix::IpfixSettings;
 use crate::control::sflow::SflowSettings;
 use crate::control::ControlSettings;
-use crate::dataplane::link::AttachedPort;
 use crate::logging;
 use crate::metrics::gnmi::GnmiSettings;
 use crate::model::classify::Trusted;

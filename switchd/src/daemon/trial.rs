@@ -10,13 +10,13 @@ use weir_config::daemon::DaemonConfig;
 use weir_core::wire::ethernet::HEADER_LENGTH;
 use weir_core::wire::reflection::TAG_LENGTH;
 use weir_core::{Duration, Instant};
+use weir_dataplane::random;
+use weir_dataplane::LonePort;
 use weir_doctor::trial::{Tester, Trial};
 use weir_doctor::TriedProgram;
 use weir_ebpf::Form;
 
-use crate::dataplane::LonePort;
 use crate::model::clock;
-use crate::os::random;
 
 /// Polling interval for completions: the transmitter does not report them.
 const SENDING_POLL: Duration = Duration::from_micros(200);

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_dataplane::tables::Tables;
+
 use crate::control::{Shared, Stage};
-use crate::dataplane::tables::Tables;
 use crate::os::service;
 
 const BEATS_PER_LIMIT: u32 = 4;

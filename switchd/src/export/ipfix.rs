@@ -9,12 +9,12 @@ use std::time::Duration as StdDuration;
 use weir_core::switch::PauseGauges;
 use weir_core::units::{NANOS_PER_SECOND, PRIORITY_COUNT};
 use weir_core::{Duration, Instant};
+use weir_dataplane::series::{PortReading, QueueReading, Reading, IPFIX_PLACE};
 use weir_export::ipfix::{Credits, Message, Pauses, Record};
 
 use super::collector::{Collector, RETRY};
 use crate::control::ipfix::IpfixStream;
 use crate::control::Shared;
-use crate::dataplane::series::{PortReading, QueueReading, Reading, IPFIX_PLACE};
 use crate::model::clock;
 
 /// Least time between two looks at the readings: fewer wake-ups than readings.

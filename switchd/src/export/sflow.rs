@@ -9,13 +9,13 @@ use std::time::Duration as StdDuration;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant as TokioInstant;
 use weir_core::PortId;
+use weir_dataplane::tap::{Record, Tap, DROPS_PLACE, SAMPLES_PLACE};
 use weir_export::sflow::{Datagram, DiscardedPacket, Header, PacketSample, PortCounters};
 
 use super::collector::{Collector, RETRY};
 use crate::control::sflow::{SflowAgent, SflowSettings};
 use crate::control::shared::Published;
 use crate::control::Shared;
-use crate::dataplane::tap::{Record, Tap, DROPS_PLACE, SAMPLES_PLACE};
 use crate::model::clock;
 use crate::model::sight::Verdict;
 

@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_core::{PortId, Priority};
+use weir_dataplane::messages::LeftFrame;
 
-use crate::dataplane::messages::LeftFrame;
 use crate::os::run_dir;
 
 const NAME: &str = "left-frames";

@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::sys::socket::{send, MsgFlags};
+use weir_dataplane::{drop_apart, packet_socket};
 
 use super::link::{HeldLink, ResumedLink};
-use crate::dataplane::{drop_apart, packet_socket};
 
 /// Pauses neighbours until it is dropped.
 #[derive(Debug)]

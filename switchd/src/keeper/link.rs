@@ -16,11 +16,11 @@ use weir_core::switch::{LevelGauges, PriorityGauges};
 use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Priority, Quanta};
+use weir_dataplane::messages::PortSnapshot;
 
 use crate::cli::Kept;
 use crate::control::info::{PortInfo, SwitchInfo};
 use crate::control::Restarted;
-use crate::dataplane::messages::PortSnapshot;
 
 /// Environment variable set by a keeper that supports [`ToKeeper::Prepare`] and related messages.
 pub const PREPARES: &str = "WEIR_KEEPER_PREPARES";

@@ -14,6 +14,8 @@ use weir_core::counters::{PORT_COUNTERS, VLAN_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::wire::lldp::dcbx::PfcMismatch;
 use weir_core::{ClassMode, DropReason, PortId, Priority};
+use weir_dataplane::histogram::Histogram;
+use weir_dataplane::messages::PortSnapshot;
 use weir_monitoring::definitions as define;
 
 use super::credits;
@@ -26,9 +28,7 @@ use crate::control::sflow::SflowAgent;
 use crate::control::shared::watermarks::Watermarks;
 use crate::control::shared::Published;
 use crate::control::Shared;
-use crate::dataplane::messages::PortSnapshot;
 use crate::model::clock;
-use crate::model::histogram::Histogram;
 
 /// Scale of a histogram's values: nanoseconds to seconds.
 const NANOS: f64 = 1.0 / NANOS_PER_SECOND as f64;

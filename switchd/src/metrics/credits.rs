@@ -1,10 +1,10 @@
 //! Metrics of credits at one port.
 
 use weir_core::{CreditState, Priority};
+use weir_dataplane::messages::PortSnapshot;
 use weir_monitoring::definitions as define;
 
 use super::families::Families;
-use crate::dataplane::messages::PortSnapshot;
 
 /// Adds the credits of `port`, if any class has them.
 pub(super) fn collect(families: &mut Families, port: &str, state: &PortSnapshot) {

@@ -7,9 +7,8 @@ use prometheus::proto::{
     MetricType,
 };
 use weir_core::counters;
+use weir_dataplane::histogram::Histogram;
 use weir_monitoring::definitions::{Definition, Kind};
-
-use crate::model::histogram::Histogram;
 
 #[derive(Default)]
 pub(super) struct Families {

@@ -28,6 +28,7 @@ use flate2::Compression;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{Registry, TextEncoder};
 use tokio::net::TcpListener;
+use weir_dataplane::histogram::Histogram;
 use weir_http::guard::{known_host, Names};
 use weir_http::{self as http, Limits, Peer};
 
@@ -35,7 +36,6 @@ use crate::api::overview::Overviews;
 use crate::control::shared::Published;
 use crate::control::Shared;
 use crate::model::clock;
-use crate::model::histogram::Histogram;
 use collector::SnapshotCollector;
 use negotiation::takes_gzip;
 use protection::{Gate, Protection, TlsListener, Token};

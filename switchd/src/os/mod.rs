@@ -1,12 +1,8 @@
 //! The daemon's use of the operating system and its service manager.
 
 pub mod device_losses;
-pub mod fabric_key;
-pub mod holder;
 pub mod memory;
-pub mod placement;
 pub mod privileges;
-pub mod random;
 pub mod reader;
 pub mod run_dir;
 pub mod secret;

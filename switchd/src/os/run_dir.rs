@@ -13,14 +13,10 @@ use nix::errno::Errno;
 use nix::fcntl::{AtFlags, Flock, FlockArg};
 use nix::sys::statfs::{fstatfs, BPF_FS_MAGIC};
 use nix::unistd::{fchownat, Uid};
+use weir_dataplane::{BPF_NAME, LOCK_NAME};
 use weir_ebpf::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, EbpfError};
 
 use super::user::{self, User, UserError};
-
-/// Name of the lock file.
-pub const LOCK_NAME: &str = "lock";
-/// Name of the BPF file system's mount point.
-pub const BPF_NAME: &str = "bpf";
 
 /// Permission to write for the group or for all.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -172,15 +168,6 @@ impl RunDir {
             path: path.to_owned(),
             lock,
         })
-    }
-
-    /// Returns true while no process has the run directory `path`.
-    pub fn is_free(path: &Path) -> bool {
-        let Ok(file) = File::open(path.join(LOCK_NAME)) else {
-            return false;
-        };
-        // A shared lock is refused while another process holds the lock, and is released with this value.
-        Flock::lock(file, FlockArg::LockSharedNonblock).is_ok()
     }
 
     /// Returns its path.

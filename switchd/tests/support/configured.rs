@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use weir_config::daemon::{DaemonConfig, Mirror};
 use weir_core::Command;
+use weir_dataplane::messages::Snapshot;
 use weir_switchd::control::info::MarkingInfo;
-use weir_switchd::dataplane::messages::Snapshot;
 
 use super::{priority, LOSSLESS};
 

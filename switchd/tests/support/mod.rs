@@ -4,8 +4,11 @@
 pub mod certificate;
 pub mod configured;
 pub mod contract;
+#[path = "../../../crates/dataplane/tests/support/network.rs"]
 pub mod network;
 pub mod readers;
+#[path = "../../../crates/dataplane/tests/support/rooms.rs"]
+pub mod rooms;
 pub mod running;
 
 use std::io;
@@ -25,15 +28,15 @@ use weir_core::{
     BitRate, Bytes, ClassMode, Command, CommandError, Duration, Event, Instant, MacAddress,
     PfcThresholds, PortId, PortRole, PortSet, Priority, SuspicionReason,
 };
+use weir_dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
+use weir_dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
+use weir_dataplane::series::{Series, PLACES};
+use weir_dataplane::tap::Taps;
 use weir_switchd::control::flight_recorder::FlightSettings;
 use weir_switchd::control::info::{ClassInfo, PortInfo, Stations, SwitchInfo};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, Programs, RunningDataplane, Stopped};
-use weir_switchd::dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
-use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
-use weir_switchd::dataplane::series::{Series, PLACES};
-use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::classify::Trusted;
 use weir_switchd::model::clock;
 

@@ -10,14 +10,14 @@ use weir_api::daemon::{Changed, Fdb, FdbFlush, FdbPort};
 use weir_api::describe::Described;
 use weir_api::words::EventName;
 use weir_core::{Command, VlanId};
+use weir_dataplane::messages::Snapshot;
+use weir_dataplane::tables::Tables;
 
 use super::routes::find_port;
 use super::vlans::addresses;
 use crate::api::ApiError;
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
-use crate::dataplane::tables::Tables;
 use crate::model::clock;
 
 pub(in crate::api) async fn show(State(shared): State<Arc<Shared>>) -> Result<Json<Fdb>, ApiError> {

@@ -3,9 +3,9 @@
 use weir_api::daemon::{Flow, Flows};
 use weir_core::switch::FlowRecord;
 use weir_core::Instant;
+use weir_dataplane::messages::Snapshot;
 
 use crate::control::info::SwitchInfo;
-use crate::dataplane::messages::Snapshot;
 
 /// Returns the recent flows in a snapshot.
 pub fn flows(info: &SwitchInfo, snapshot: &Snapshot) -> Flows {

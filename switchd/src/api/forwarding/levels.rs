@@ -3,9 +3,9 @@
 use weir_api::daemon::{LevelDestination, LevelLink, Levels};
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::{Bytes, ClassMode, Duration, Priority};
+use weir_dataplane::messages::Snapshot;
 
 use crate::control::info::{PortInfo, SwitchInfo};
-use crate::dataplane::messages::Snapshot;
 
 /// Returns the state of protocol P in a snapshot; empty when no class has Levels.
 pub fn levels(info: &SwitchInfo, snapshot: &Snapshot) -> Levels {

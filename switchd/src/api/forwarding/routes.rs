@@ -15,12 +15,12 @@ use weir_config::daemon;
 use weir_core::config::default_bucket_count;
 use weir_core::switch::PinEntry;
 use weir_core::{Command, CommandError, MacAddress, PortId, PortSet, VlanId};
+use weir_dataplane::messages::Snapshot;
+use weir_dataplane::tables::{RouteRow, Tables};
 
 use crate::api::ApiError;
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
-use crate::dataplane::tables::{RouteRow, Tables};
 use crate::model::clock;
 
 const ROUTES: Tables = Tables {

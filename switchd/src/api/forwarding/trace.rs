@@ -12,14 +12,14 @@ use weir_api::daemon::trace::{
 use weir_api::words::{FrameKind, PrioritySource, Way};
 use weir_core::switch::{Explanation, How, Outlook};
 use weir_core::{Bytes, Frame, FrameHandle, PortId, VlanId, VlanTag};
+use weir_dataplane::messages::Snapshot;
+use weir_dataplane::tables::{Question, Tables};
 use weir_ebpf::FrameClass;
 
 use super::routes::find_port;
 use crate::api::ApiError;
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
-use crate::dataplane::tables::{Question, Tables};
 use crate::model::classify::{Classification, PriorityBy};
 use crate::model::headers::Headers;
 

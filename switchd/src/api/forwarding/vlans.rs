@@ -7,12 +7,12 @@ use axum::Json;
 use weir_api::daemon::{LearntAddress, PortVlans, VlanTraffic, Vlans};
 use weir_core::switch::{LearntEntry, VlanTraffic as Traffic};
 use weir_core::{Instant, PortId, VlanId, VlanPort, VlanSet};
+use weir_dataplane::messages::Snapshot;
+use weir_dataplane::tables::Tables;
 
 use crate::api::ApiError;
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
-use crate::dataplane::tables::Tables;
 
 pub(in crate::api) async fn show(
     State(shared): State<Arc<Shared>>,

@@ -4,9 +4,9 @@ use weir_api::daemon::{Buffers, Cable, Pool, PooledBuffer};
 use weir_core::config::PoolShare;
 use weir_core::switch::{CableGauges, PriorityGauges};
 use weir_core::{Bytes, Duration, Priority, Threshold};
+use weir_dataplane::messages::Snapshot;
 
 use crate::control::info::{PortInfo, SwitchInfo};
-use crate::dataplane::messages::Snapshot;
 
 /// `GET /v1/buffers`.
 pub fn buffers(info: &SwitchInfo, snapshot: &Snapshot) -> Buffers {

@@ -2,9 +2,9 @@
 
 use weir_api::daemon::{CreditMessages, Credits, ReceivingCredits, SendingCredits};
 use weir_core::Priority;
+use weir_dataplane::messages::Snapshot;
 
 use crate::control::info::SwitchInfo;
-use crate::dataplane::messages::Snapshot;
 
 /// Returns every (port, priority) of a class with credits.
 pub fn credits(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Credits> {

@@ -13,11 +13,11 @@ use weir_api::words::{Reason, Stage};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, PriorityCounters, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::{DropReason, Priority};
+use weir_dataplane::messages::{PortSnapshot, Snapshot};
 
 use crate::api::forwarding::vlans::ranges;
 use crate::control::info::SwitchInfo;
 use crate::control::{self, Shared};
-use crate::dataplane::messages::{PortSnapshot, Snapshot};
 
 /// `GET /v1/status`.
 pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {

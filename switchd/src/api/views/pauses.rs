@@ -3,9 +3,9 @@
 use weir_api::daemon::{PauseCounters, Pauses};
 use weir_core::switch::PauseGauges;
 use weir_core::{Instant, Priority};
+use weir_dataplane::messages::Snapshot;
 
 use crate::control::info::SwitchInfo;
-use crate::dataplane::messages::Snapshot;
 use crate::model::clock;
 
 /// Returns every (port, priority) of a lossless class, and lossy ones that neighbours have paused.

@@ -5,12 +5,12 @@ use weir_api::daemon::{
 };
 use weir_api::words::Reader;
 use weir_core::PortId;
+use weir_dataplane::messages::Snapshot;
 
 use super::shown_priorities;
 use crate::control::info::{NoSuchPort, SwitchInfo};
 use crate::control::shared::watermarks::Shown;
 use crate::control::Shared;
-use crate::dataplane::messages::Snapshot;
 use crate::model::clock;
 
 /// Reason for which peaks were not cleared.

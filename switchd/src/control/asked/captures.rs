@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use weir_api::capture::CaptureRequest;
 use weir_core::Instant;
+use weir_dataplane::tap::{Tap, TAPS_MAX};
 
-use crate::dataplane::tap::{Tap, TAPS_MAX};
 use crate::model::headers::Headers;
 use crate::model::sight::Sight;
 

@@ -10,9 +10,9 @@ use weir_api::daemon::{ImpairRequest, Impairment as View};
 use weir_api::describe::Described;
 use weir_api::words::EventName;
 use weir_core::{Command, Duration, Instant, PortId, Priority};
+use weir_dataplane::impair::{ImpairFigures, ImpairPlan, Impairment, IMPAIRMENTS_MAX};
 
 use crate::control::{Shared, Stage};
-use crate::dataplane::impair::{ImpairFigures, ImpairPlan, Impairment, IMPAIRMENTS_MAX};
 use crate::model::clock;
 
 /// Attempts to remove an impairment from a dataplane whose queue is full. It ends by itself in any

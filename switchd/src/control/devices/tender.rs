@@ -10,11 +10,11 @@ use nix::net::if_::if_nametoindex;
 use tokio::task::spawn_blocking;
 use weir_api::words::EventName;
 use weir_core::{Command, PortId};
+use weir_dataplane::link::AttachedPort;
 use weir_doctor::link;
 
 use crate::control::info::PortInfo;
 use crate::control::shared::{Shared, Stage};
-use crate::dataplane::link::AttachedPort;
 
 /// Retry interval for a device that is present but unusable: it may lack an address, or its queue may still be in use
 /// elsewhere.

@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use weir_api::daemon::Event;
 use weir_core::{Duration, Instant, PortId, Priority};
+use weir_dataplane::messages::Snapshot;
 
 use super::info::SwitchInfo;
-use crate::dataplane::messages::Snapshot;
 
 pub use record::{Record, EVENTS_MAX, SAMPLES_MAX};
 pub use sample::Sample;

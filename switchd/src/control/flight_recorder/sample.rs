@@ -5,9 +5,9 @@ use std::sync::Arc;
 use weir_api::daemon::{FlightLevels, FlightPortSample};
 use weir_core::switch::PriorityGauges;
 use weir_core::{Bytes, Instant, PortId, Priority};
+use weir_dataplane::messages::{PortSnapshot, Snapshot};
 
 use crate::control::info::SwitchInfo;
-use crate::dataplane::messages::{PortSnapshot, Snapshot};
 
 /// One sample.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
-use crate::dataplane::link::AttachedPort;
 use weir_core::control::Policy;
 use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PfcThresholds, PortRole};
+use weir_dataplane::link::AttachedPort;
 
 use super::*;
 use crate::control::info::{ClassInfo, PortInfo, Stations};

@@ -5,13 +5,13 @@ use std::time::Duration;
 use weir_api::words::EventName;
 use weir_config::drivers;
 use weir_core::{Instant, PortId};
+use weir_dataplane::messages::{PortSnapshot, Snapshot};
 use weir_doctor::ethtool;
 use weir_doctor::link::Counts;
 
 use super::devices::DeviceMeter;
 use super::missing::{Ledger, Look};
 use crate::control::shared::{Missing, Shared};
-use crate::dataplane::messages::{PortSnapshot, Snapshot};
 use crate::model::clock;
 
 /// Minimum time between two events about missing frames at one port.

@@ -13,10 +13,10 @@ use tokio::time::MissedTickBehavior;
 use weir_api::daemon::health::{Health, HealthReason};
 use weir_api::words::{HealthVerdict, Trouble, Verdict};
 use weir_core::{PortId, Priority};
+use weir_dataplane::messages::{PortSnapshot, Snapshot};
 
 use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
-use crate::dataplane::messages::{PortSnapshot, Snapshot};
 use crate::model::clock;
 use crate::os::device_losses;
 use accountant::Accountant;

@@ -243,8 +243,8 @@ mod tests {
 
     use super::*;
     use crate::control::info::{ClassInfo, PortInfo, Stations};
-    use crate::dataplane::link::AttachedPort;
     use crate::model::classify::Trusted;
+    use weir_dataplane::link::AttachedPort;
 
     fn info() -> SwitchInfo {
         let attached = AttachedPort {

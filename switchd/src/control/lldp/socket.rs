@@ -8,10 +8,10 @@ use std::time::Duration as StdDuration;
 use nix::sys::socket::{send, MsgFlags};
 use tokio::sync::mpsc;
 use weir_core::{Duration, Instant, PortId};
+use weir_dataplane::drop_apart;
+use weir_dataplane::packet_socket::take_lost;
 
 use super::super::waitable::Waitable;
-use crate::dataplane::drop_apart;
-use crate::dataplane::packet_socket::take_lost;
 use crate::model::clock;
 
 /// Longest frame that is read; a longer one is truncated and then refused.

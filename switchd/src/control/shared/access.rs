@@ -8,19 +8,19 @@ use tokio::sync::{mpsc, oneshot, watch};
 use weir_config::daemon::Port;
 use weir_core::control::ControlConfig;
 use weir_core::{Command, CommandError, PortId};
+use weir_dataplane::impair::Impairment;
+use weir_dataplane::link::{AttachedPort, XdpPrograms};
+use weir_dataplane::messages::{
+    LevelTableSnapshot, PortSnapshot, Request, Snapshot, LEVEL_ENTRIES_MAX,
+};
+use weir_dataplane::mirrors::Mirrors;
+use weir_dataplane::series::{Series, SeriesPlaces};
+use weir_dataplane::stations::Stations;
+use weir_dataplane::tables::Tables;
+use weir_dataplane::tap::Tap;
 
 use crate::control::asked::captures::Hub;
 use crate::control::supervisor::Message;
-use crate::dataplane::impair::Impairment;
-use crate::dataplane::link::{AttachedPort, XdpPrograms};
-use crate::dataplane::messages::{
-    LevelTableSnapshot, PortSnapshot, Request, Snapshot, LEVEL_ENTRIES_MAX,
-};
-use crate::dataplane::mirrors::Mirrors;
-use crate::dataplane::series::{Series, SeriesPlaces};
-use crate::dataplane::stations::Stations;
-use crate::dataplane::tables::Tables;
-use crate::dataplane::tap::Tap;
 use crate::model::clock;
 
 /// Time for which a reader waits for a snapshot younger than its request.

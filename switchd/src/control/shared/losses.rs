@@ -4,9 +4,9 @@ use std::sync::Mutex;
 
 use weir_api::counters::{DeviceLosses, KernelLosses};
 use weir_core::PortId;
+use weir_dataplane::messages::PortSnapshot;
 
 use super::lock;
-use crate::dataplane::messages::PortSnapshot;
 use crate::os::device_losses;
 
 /// Frames certainly lost, by the place where they went missing. The counts only grow.

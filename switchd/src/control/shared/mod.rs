@@ -14,13 +14,13 @@ use weir_api::describe::Described;
 use weir_api::words::EventName;
 use weir_core::control::neighbours::Neighbours;
 use weir_core::{Command, PortId};
+use weir_dataplane::link::XdpPrograms;
 
 use super::asked::impair::Impairments;
 use super::info::SwitchInfo;
 use super::ipfix::IpfixStream;
 use super::sflow::SflowAgent;
 use super::supervisor::Message;
-use crate::dataplane::link::XdpPrograms;
 use crate::model::clock;
 
 pub(crate) use access::empty_snapshot;

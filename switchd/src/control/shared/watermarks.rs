@@ -7,8 +7,7 @@ use weir_api::words::Reader;
 use weir_core::config::POOLS_MAX;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Bytes, Duration, Instant, PortId};
-
-use crate::dataplane::messages::Snapshot;
+use weir_dataplane::messages::Snapshot;
 
 /// Peaks of one (port, priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use weir_core::switch::PriorityGauges;
+use weir_dataplane::messages::PortSnapshot;
 
 use super::*;
-use crate::dataplane::messages::PortSnapshot;
 
 const PORTS: usize = 2;
 const INTERVAL: Duration = Duration::from_nanos(40);

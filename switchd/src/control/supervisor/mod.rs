@@ -17,12 +17,12 @@ use weir_api::describe;
 use weir_core::control::{ControlConfig, ControlPlane, Report};
 use weir_core::event::EventKind;
 use weir_core::{Command, CommandError, Event, Instant};
+use weir_dataplane::link::DataplaneLink;
+use weir_dataplane::messages::{Answer, Request, Snapshot};
+use weir_dataplane::tables::Tables;
 
 use crate::control::shared::{ControlFigures, Published, Shared};
 use crate::control::waitable::Waitable;
-use crate::dataplane::link::DataplaneLink;
-use crate::dataplane::messages::{Answer, Request, Snapshot};
-use crate::dataplane::tables::Tables;
 use crate::model::clock;
 use snapshots::SPARE_SNAPSHOTS;
 

@@ -2,9 +2,9 @@
 
 use weir_core::event::EventKind;
 use weir_core::{Duration, Event, PortId, PortSet, Priority, SuspicionReason};
+use weir_dataplane::messages::Snapshot;
 
 use super::Supervisor;
-use crate::dataplane::messages::Snapshot;
 
 impl Supervisor {
     /// Recovers events that found the queue full: begins and ends suspicions according to the

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use weir_api::describe::Described;
 use weir_api::words::EventName;
+use weir_dataplane::messages::{Request, Snapshot};
+use weir_dataplane::tables::Tables;
 
 use super::{Inspector, Supervisor};
 use crate::control::shared::empty_snapshot;
-use crate::dataplane::messages::{Request, Snapshot};
-use crate::dataplane::tables::Tables;
 
 /// Snapshots kept for reuse: one in flight, one published, one with a slow reader.
 pub(super) const SPARE_SNAPSHOTS: usize = 3;

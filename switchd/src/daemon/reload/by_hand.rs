@@ -9,9 +9,9 @@ use weir_config::daemon::{DaemonConfig, PfcwdConfig, Route};
 use weir_core::config::default_bucket_count;
 use weir_core::switch::PinnedBy;
 use weir_core::{MacAddress, PortId, WatchdogConfig};
+use weir_dataplane::messages::Snapshot;
+use weir_dataplane::tables::{RouteRow, Tables};
 
-use crate::dataplane::messages::Snapshot;
-use crate::dataplane::tables::{RouteRow, Tables};
 use crate::os::run_dir;
 
 /// Tables of a snapshot that [`now`] reads.

@@ -8,12 +8,12 @@ use weir_api::reload::{AppliedSetting, KeptSetting};
 use weir_config::daemon::{route_key, unlike, Change, Class, DaemonConfig, Reloaded, Route};
 use weir_core::config::DetectorConfig;
 use weir_core::{ClassConfig, Command, CommandError, PortId, PortSet, Priority};
+use weir_dataplane::mirrors::Mirrors;
+use weir_dataplane::stations::Stations;
 
 use super::by_hand;
 use crate::control::Shared;
 use crate::daemon::setup;
-use crate::dataplane::mirrors::Mirrors;
-use crate::dataplane::stations::Stations;
 use crate::logging::LevelHandle;
 
 /// Time between attempts to change thresholds while a buffer drains.
