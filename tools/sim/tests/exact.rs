@@ -5,6 +5,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_api::run::{FlowResult, RunResult};
 use weir_config::scenario::Scenario;
+use weir_core::{Duration, Instant};
+use weir_sim::network::Network;
 use weir_sim::scenario::{run, Options};
 
 const LINE_OVERHEAD: u64 = 24;
@@ -124,6 +126,33 @@ fn a_flow_alone_has_a_slowdown_of_one() {
                 );
             }
         }
+    }
+}
+
+/// The drain after a short run is much longer than it, and results have no points of it.
+#[test]
+fn curves_end_with_traffic() {
+    let text = pairs(2, 100_000, 1500, "1us", "line");
+    let scenario = Scenario::parse(&text, Path::new("x.toml"), &[]);
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let plan = weir_sim::scenario::plan(&scenario).unwrap_or_else(|error| panic!("{error}"));
+    let mut network = Network::new(plan).unwrap_or_else(|error| panic!("{error}"));
+    network.run_until(Instant::ZERO + scenario.duration);
+    assert!(network.frames_in_network() > 0);
+    assert!(network.drain(Duration::from_millis(1), Duration::from_millis(1)));
+    let samples = network.samples().expect("a scenario has curves");
+    let points = scenario
+        .duration
+        .as_nanos()
+        .div_ceil(samples.interval().as_nanos());
+    assert!(points > 100);
+    for curve in samples.curves() {
+        // One is at the end itself.
+        assert_eq!(curve.ingress.iter().count() as u64, points + 1);
+        assert_eq!(curve.egress.iter().count(), 0, "without a recording");
+    }
+    for flow in network.flows() {
+        assert!(flow.series.len() as u64 <= points);
     }
 }
 
