@@ -34,7 +34,7 @@ impl Holder {
     pub(crate) fn find(device: &str, index: u32) -> Option<Self> {
         let programs = link::find(index).ok()??.programs;
         let (program, _) = *programs.first()?;
-        let process = switch_with(index).or_else(|| process_with(program));
+        let process = switch_with(program).or_else(|| process_with(program));
         let is_ours = process
             .as_ref()
             .is_some_and(|it| it.pid == std::process::id());
@@ -82,15 +82,15 @@ impl std::fmt::Display for Holder {
     }
 }
 
-/// Returns the switch that has pinned a link to the device with this index. The files of its process are hidden from other
+/// Returns the switch that has pinned a link of this program. The files of its process are hidden from other
 /// processes of its user, but the file systems of its pins are not.
-fn switch_with(index: u32) -> Option<Process> {
+fn switch_with(program: u32) -> Option<Process> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mut run_dirs = run_dirs(&mounts);
     run_dirs.find_map(|run_dir| {
         let ports = fs::read_dir(run_dir.join(BPF_NAME)).ok()?;
         let mut pins = ports.flatten().map(|port| port.path());
-        let has_link = pins.any(|pins| weir_ebpf::pinned_device(&pins) == Some(index));
+        let has_link = pins.any(|pins| weir_ebpf::pinned_program(&pins) == Some(program));
         // The pins of a killed switch are nobody's.
         if !has_link || is_run_dir_free(&run_dir) {
             return None;

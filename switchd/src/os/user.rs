@@ -230,7 +230,8 @@ pub fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
+    use std::fs::{File, Permissions};
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_missing_user_is_refused_unless_it_is_the_default() {
@@ -272,6 +273,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("secret");
         std::fs::write(&file, "").unwrap();
+        for (path, mode) in [(file.as_path(), 0o600), (directory.path(), 0o700)] {
+            std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
         assert!(acting_as(own, || File::open(&file).is_ok()).unwrap());
         let other = User {
             uid: Uid::from_raw(NUMBER),
@@ -281,7 +285,7 @@ mod tests {
             assert!(acting_as(other.uid, || ()).is_err());
             return;
         }
-        // Its directory is root's alone.
+        // It and its directory are root's alone.
         let opened = acting_as(other.uid, || File::open(&file).is_ok());
         assert!(!opened.unwrap());
         let socket = directory.path().join("api.sock");
