@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use caps::{CapSet, Capability};
+use nix::fcntl::{AtFlags, AT_FDCWD};
 use nix::unistd::{self, AccessFlags, Gid, Uid};
 use weir_config::files::directory_of;
 use weir_doctor::FOR_ANOTHER_USER;
@@ -182,7 +183,9 @@ fn out_of_reach(run_dir: &Path, socket: &Path) -> Option<PathBuf> {
     if std::fs::metadata(run_dir).is_err() {
         return Some(run_dir.to_owned());
     }
-    let is_usable = of_socket == run_dir || unistd::eaccess(of_socket, all).is_ok();
+    // eaccess(3) asks for the real user instead, unless the program is set-user-ID.
+    let may_use = || unistd::faccessat(AT_FDCWD, of_socket, all, AtFlags::AT_EACCESS).is_ok();
+    let is_usable = of_socket == run_dir || may_use();
     (!is_usable).then(|| of_socket.to_owned())
 }
 
