@@ -467,12 +467,19 @@ async fn serve(
                 let config = by_hand::take(run_dir.path(), &config, expected);
                 let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
                 let left = frames::read(run_dir.path(), &names);
-                let dataplane = Dataplane::start_anew(&config, &pins, left, reserve, confine)?;
+                let dataplane = Dataplane::start_anew(
+                    &config,
+                    &pins,
+                    left,
+                    reserve,
+                    reader::read_secret,
+                    confine,
+                )?;
                 // Kept as long as another switch may have to replace this one.
                 frames::forget(run_dir.path());
                 dataplane
             } else {
-                Dataplane::start_confined(&config, &pins, confine)?
+                Dataplane::start_confined(&config, &pins, reader::read_secret, confine)?
             };
             checkup::start(config, file, &dataplane.attached());
             anyhow::Ok(dataplane)
@@ -516,7 +523,8 @@ async fn make_ready(
     plan.protections = Some(Protections::load(plan)?);
     let expected = Expected::read(&config.run_dir, config);
     let with = expected.config().clone();
-    let made = tokio::task::spawn_blocking(move || Reserve::new(&with)).await?;
+    let made =
+        tokio::task::spawn_blocking(move || Reserve::new(&with, reader::read_secret)).await?;
     Ok((made.context("cannot make ready for a restart")?, expected))
 }
 

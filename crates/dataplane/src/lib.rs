@@ -39,6 +39,7 @@ use std::sync::Arc;
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use nix::fcntl::Flock;
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port, CONTROL_RESERVE_PER_PORT};
+use weir_config::files;
 use weir_core::{
     BitRate, Bytes, Command, Duration, Event, Instant, PortConfig, PortId, SwitchConfig,
 };
@@ -65,8 +66,8 @@ use slot::Slot;
 use start::attach::{self, AttachedProgram};
 use start::binding::{self, Bound};
 use start::launch::{Parts, Prepared, Threads};
-pub use start::reserve::Reserve;
 use start::reserve::{self, Secrets};
+pub use start::reserve::{ReadSecret, Reserve};
 use stations::Stations;
 use threads::wake::Wake;
 pub use trial::LonePort;
@@ -118,9 +119,10 @@ impl Dataplane {
     pub fn start_confined(
         config: &DaemonConfig,
         pin_root: &Path,
+        read_secret: ReadSecret,
         confine: impl FnOnce() -> std_io::Result<()>,
     ) -> Result<Self, DataplaneError> {
-        let first = Reserve::bare(config);
+        let first = Reserve::bare(config, read_secret);
         Self::open(
             clock::now,
             config,
@@ -144,6 +146,7 @@ impl Dataplane {
         pin_root: &Path,
         left: Vec<LeftFrame>,
         reserve: Option<Reserve>,
+        read_secret: ReadSecret,
         confine: impl FnOnce() -> std_io::Result<()>,
     ) -> Result<Self, DataplaneError> {
         let first = [
@@ -152,7 +155,7 @@ impl Dataplane {
         ];
         let reserve = match reserve {
             Some(reserve) => reserve.only_for(config),
-            None => Reserve::bare(config),
+            None => Reserve::bare(config, read_secret),
         }
         .after_another();
         Self::open(
@@ -177,7 +180,7 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
     ) -> Result<Self, DataplaneError> {
-        let first = Reserve::bare(config);
+        let first = Reserve::bare(config, files::read_secret);
         Self::open(clock, config, pin_root, Lack::Refuses, first, [], || Ok(()))
     }
 
@@ -193,7 +196,7 @@ impl Dataplane {
     ) -> Result<Self, DataplaneError> {
         let secrets = match reserve.secrets.take() {
             Some(secrets) => secrets,
-            None => Secrets::new(config)?,
+            None => Secrets::new(config, reserve.read_secret)?,
         };
         let devices = devices::find(config, lack)?;
         tracing::debug!("devices found");

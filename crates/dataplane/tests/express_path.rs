@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::network::{config, frame, Host, Network, DESTINATION, LIMIT};
 use nix::net::if_::if_nametoindex;
 use weir_api::words::Express;
+use weir_config::files::read_secret;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Command, PortId, PortSet, Quanta};
 use weir_dataplane::audit::audit;
@@ -205,9 +206,15 @@ impl Stage {
 
     /// Starts the next switch, which takes over the previous one's stored frames, carries a hundred frames, and ends.
     fn succeed(mut self, left: Vec<LeftFrame>) {
-        let next =
-            Dataplane::start_anew(&config(CONFIG), &self.network.pins, left, None, || Ok(()))
-                .unwrap();
+        let next = Dataplane::start_anew(
+            &config(CONFIG),
+            &self.network.pins,
+            left,
+            None,
+            read_secret,
+            || Ok(()),
+        )
+        .unwrap();
         self.link = next.link().unwrap();
         self.dataplane = Some(next);
         self.wait_for(Express::Open);

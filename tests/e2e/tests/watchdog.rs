@@ -1,6 +1,7 @@
 //! The heartbeat for the service manager: it stops while a thread of the daemon hangs.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
@@ -28,6 +29,8 @@ impl Watched {
         let socket = bench.file("notify");
         let manager = UnixDatagram::bind(&socket).unwrap();
         manager.set_nonblocking(true).unwrap();
+        // As that of systemd: every user may write, and the switch is not root.
+        fs::set_permissions(&socket, fs::Permissions::from_mode(0o777)).unwrap();
         let mut command = bench.command("s1", "env");
         command
             .arg(format!("NOTIFY_SOCKET={}", socket.display()))

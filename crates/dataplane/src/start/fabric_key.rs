@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_config::files::{read_secret, SecretError};
+use weir_config::files::SecretError;
 use weir_core::config::{AuthenticationConfig, FabricKey, FABRIC_KEY_LENGTH};
 
+use super::reserve::ReadSecret;
 use crate::random;
 
 /// Loads the switch core's authentication settings, with new nonces and a sequence number derived from the time.
@@ -13,7 +14,7 @@ use crate::random;
 /// # Errors
 ///
 /// When the file cannot be read, is open to others, or holds no key.
-pub fn load(path: &Path) -> Result<AuthenticationConfig, SecretError> {
+pub fn load(path: &Path, read_secret: ReadSecret) -> Result<AuthenticationConfig, SecretError> {
     let text = read_secret(path)?;
     let key = parse(text.trim_ascii()).ok_or_else(|| SecretError::Malformed {
         path: path.to_owned(),
@@ -56,6 +57,8 @@ mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
 
+    use weir_config::files::read_secret;
+
     const DIGITS: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191A1B1C1D1E1F";
 
     #[test]
@@ -64,13 +67,13 @@ mod tests {
         let path = directory.path().join("fabric.key");
         std::fs::write(&path, format!("{DIGITS}\n")).unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-        let loaded = load(&path).unwrap();
+        let loaded = load(&path, read_secret).unwrap();
         assert_eq!(
             loaded.key,
             FabricKey::new(std::array::from_fn(|at| at as u8))
         );
         assert_eq!(format!("{:?}", loaded.key), "FabricKey");
-        let again = load(&path).unwrap();
+        let again = load(&path, read_secret).unwrap();
         assert_ne!(loaded.seed, again.seed);
         assert!(again.sequence > loaded.sequence);
     }
@@ -88,13 +91,13 @@ mod tests {
         ] {
             std::fs::write(&path, bad).unwrap();
             std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
-            let error = load(&path).unwrap_err().to_string();
+            let error = load(&path, read_secret).unwrap_err().to_string();
             assert!(error.contains("openssl rand -hex 32"), "{bad}: {error}");
             assert!(bad.is_empty() || !error.contains(bad), "{error}");
         }
         std::fs::write(&path, DIGITS).unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        let error = load(&path).unwrap_err().to_string();
+        let error = load(&path, read_secret).unwrap_err().to_string();
         assert!(error.contains("chmod 0600"), "{error}");
     }
 }

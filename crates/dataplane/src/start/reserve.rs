@@ -2,11 +2,13 @@
 //! only for the rest.
 
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::fcntl::{fcntl, FcntlArg};
 use tracing::subscriber::NoSubscriber;
 use weir_config::daemon::DaemonConfig;
+use weir_config::files::SecretError;
 use weir_core::config::AuthenticationConfig;
 use weir_core::{MacAddress, Switch, SwitchConfig};
 use weir_ebpf::queue;
@@ -24,6 +26,9 @@ use crate::random;
 /// Sockets, programs, maps and links of a port with one queue, and some more.
 const DESCRIPTORS_OF_A_PORT: usize = 12;
 
+/// Reads a file that only root may read: the process may have changed its user.
+pub type ReadSecret = fn(&Path) -> Result<Vec<u8>, SecretError>;
+
 /// Packet memory, the switch core's memory, and the programs of all ports. Parts that do not fit are made again.
 #[derive(Debug)]
 pub struct Reserve {
@@ -36,6 +41,7 @@ pub struct Reserve {
     pub(crate) secrets: Option<Secrets>,
     /// See [`queue`].
     pub(crate) patience: Duration,
+    pub(crate) read_secret: ReadSecret,
 }
 
 impl Reserve {
@@ -45,12 +51,12 @@ impl Reserve {
     /// # Errors
     ///
     /// Errors of that switch that can be detected without touching a device.
-    pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
-        let secrets = Secrets::new(config)?;
+    pub fn new(config: &DaemonConfig, read_secret: ReadSecret) -> Result<Self, DataplaneError> {
+        let secrets = Secrets::new(config, read_secret)?;
         let devices = devices::find(config, Lack::WaitsUnlessUsed)?;
         let settled = settled_beforehand(config, &devices)?;
         let core = core(&settled, &devices, secrets);
-        let bare = Self::bare(config);
+        let bare = Self::bare(config, read_secret);
         if let Err(error) = grow_descriptor_table(DESCRIPTORS_OF_A_PORT * config.ports.len()) {
             tracing::debug!(%error, "the table of descriptors grows while neighbours are paused");
         }
@@ -64,7 +70,7 @@ impl Reserve {
     }
 
     /// Creates an empty reserve, for a start without preparation.
-    pub(crate) fn bare(config: &DaemonConfig) -> Self {
+    pub(crate) fn bare(config: &DaemonConfig, read_secret: ReadSecret) -> Self {
         let beside = launch::beside_the_core(&config.dataplane, config.ports.len());
         Self {
             config: config.clone(),
@@ -74,6 +80,7 @@ impl Reserve {
             switch: None,
             secrets: None,
             patience: queue::PATIENCE,
+            read_secret,
         }
     }
 
@@ -115,7 +122,7 @@ impl Reserve {
         if self.config == *config {
             self
         } else {
-            Self::bare(config)
+            Self::bare(config, self.read_secret)
         }
     }
 
@@ -178,10 +185,14 @@ pub(crate) struct Secrets {
 }
 
 impl Secrets {
-    pub(crate) fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
+    pub(crate) fn new(
+        config: &DaemonConfig,
+        read_secret: ReadSecret,
+    ) -> Result<Self, DataplaneError> {
         let key_file = config.control_frames.key_file.as_deref();
+        let load = |path| fabric_key::load(path, read_secret);
         Ok(Self {
-            key: key_file.map(fabric_key::load).transpose()?,
+            key: key_file.map(load).transpose()?,
             own: random::seed().map_err(DataplaneError::Random)?,
             epoch: credit_epoch(),
         })
