@@ -13,10 +13,10 @@ config=$root/etc/weir/switchd.toml
 run_dir=$root/run/weir/switch
 daemon=
 container=
-# CHOWN, NET_ADMIN, NET_RAW, IPC_LOCK, PERFMON and BPF: what the daemon keeps of what the units give it. SYS_ADMIN, which it gives
-# up, stays in its bounding set: to change that takes a capability that the units do not give.
+# CHOWN, NET_ADMIN, NET_RAW, IPC_LOCK, PERFMON and BPF: what the daemon keeps of what the units give it. SYS_ADMIN, SETUID, SETGID
+# and KILL, which it gives up, stay in its bounding set: to change that takes a capability that the units do not give.
 capabilities=000000c000007001
-bounding=000000c000207001
+bounding=000000c0002070e1
 
 # shellcheck source=packaging/root.sh
 . "$(dirname "$0")/root.sh"
@@ -38,11 +38,11 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Every path that a package may leave something at, and the groups.
+# Every path that a package may leave something at, the groups and the users.
 listing() {
     (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./run -o -path ./dev -o -path ./tmp -o -path ./var/cache \
         -o -path ./var/log -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./etc/ld.so.cache \
-        -o -path './etc/*-' \) -prune -o -print | sort; cat etc/group)
+        -o -path './etc/*-' \) -prune -o -print | sort; cat etc/group etc/passwd)
 }
 status() { in_root switchctl --socket /run/weir/switch/api.sock status; }
 start() {
@@ -50,7 +50,7 @@ start() {
     quietly nsenter --net="/run/netns/$ns" chroot "$root" weir-switchd --prepare
     nsenter --net="/run/netns/$ns" unshare --mount --propagation slave \
         chroot "$root" setpriv --regid weir --clear-groups --no-new-privs \
-        --bounding-set=-all,+net_admin,+net_raw,+bpf,+perfmon,+sys_admin,+ipc_lock,+chown \
+        --bounding-set=-all,+net_admin,+net_raw,+bpf,+perfmon,+sys_admin,+ipc_lock,+chown,+setuid,+setgid,+kill \
         weir-switchd >>"$root.log" 2>&1 &
     daemon=$!
     until_true status
@@ -126,6 +126,7 @@ for unit in weir-host@ weir-host-plug@ weir-page; do
 done
 in_root getent group weir >/dev/null || fail "no group weir"
 in_root getent group weir-read >/dev/null || fail "no group weir-read"
+uid=$(in_root id -u weir) || fail "no user weir"
 [ -z "$(find "$root/etc/systemd" -name 'weir*' 2>/dev/null)" ] || fail "the installation has enabled a unit"
 
 code=0
@@ -148,7 +149,8 @@ start
 until_true pings
 [ "$(stat -c %G:%a "$run_dir/api.sock")" = "$(stat -c %G "$run_dir/api.sock"):660" ] || fail "the socket's mode"
 [ "$(stat -c %g "$run_dir/api.sock")" = "$(in_root getent group weir | cut -d: -f3)" ] || fail "the socket's group"
-say "runs from the installed files and forwards"
+grep -q "^Uid:	$uid	$uid	$uid	$uid\$" "/proc/$daemon/status" || fail "the daemon is not user weir"
+say "runs from the installed files and forwards, as user weir"
 
 kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true
 [ -n "$(ls "$run_dir/bpf")" ] || fail "the XDP programs did not outlive the daemon"
@@ -181,7 +183,7 @@ until_true pings
 main=$(of_unit MainPID)
 switch=$(switch_of "$main")
 in_system cat "/proc/$switch/status" >"$root.status"
-for line in "NoNewPrivs:	1" "CapEff:	$capabilities" "CapBnd:	$bounding" "Seccomp:	2"; do
+for line in "Uid:	$uid	$uid	$uid	$uid" "NoNewPrivs:	1" "CapEff:	$capabilities" "CapBnd:	$bounding" "Seccomp:	2"; do
     grep -qx "$line" "$root.status" || fail "in force is not $line: $(cat "$root.status")"
 done
 ! in_system nsenter --target "$switch" --mount touch /usr/weir 2>>"$root.log" || fail "the daemon may write to /usr"

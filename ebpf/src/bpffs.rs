@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
+use nix::fcntl::{open, OFlag};
 use nix::mount::{mount, umount2, MntFlags, MsFlags};
+use nix::sys::stat::Mode;
 use nix::sys::statfs::{statfs, FsType, BPF_FS_MAGIC};
 
 use crate::error::EbpfError;
@@ -28,9 +31,12 @@ pub fn ensure_bpffs(path: &Path) -> Result<(), EbpfError> {
     if is_bpffs(path) {
         return Ok(());
     }
+    // Root mounts in a directory of the switch's user, whose links it must not follow.
+    let only_here = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let place = open(path, only_here, Mode::empty()).map_err(|errno| failed(errno.into()))?;
     mount(
         Some("bpffs"),
-        path,
+        &*format!("/proc/self/fd/{}", place.as_raw_fd()),
         Some("bpf"),
         MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC,
         Some("mode=0700"),
@@ -47,7 +53,7 @@ pub fn unmount_bpffs(path: &Path) -> Result<(), EbpfError> {
     if !is_bpffs(path) {
         return Ok(());
     }
-    umount2(path, MntFlags::MNT_DETACH)
+    umount2(path, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW)
         .map_err(io::Error::from)
         .and_then(|()| fs::remove_dir(path))
         .map_err(|source| EbpfError::Mount {

@@ -33,7 +33,7 @@ pub use kernel::device::takes_redirected;
 pub use kernel::forms::Form;
 pub use kernel::queue;
 pub use meta::{HardwareTime, Meta, META_LENGTH};
-pub use program::{pinned_device, AttachMode, AttachedMode, Extras, PortProgram};
+pub use program::{pinned_device, pinned_program, AttachMode, AttachedMode, Extras, PortProgram};
 pub use promiscuous::Promiscuous;
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
 pub use slots::{SlotShares, SlotWords};

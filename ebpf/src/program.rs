@@ -474,6 +474,13 @@ pub fn pinned_device(pin_dir: &Path) -> Option<u32> {
     link_device(pinned(&pin_dir.join("link"))?.as_fd())
 }
 
+/// Returns the number of the program whose link is pinned in `pin_dir`. Unlike an index of a device, no other network namespace
+/// has it.
+pub fn pinned_program(pin_dir: &Path) -> Option<u32> {
+    let link = pinned(&pin_dir.join("link"))?;
+    Some(link_info(link.as_fd())?.prog_id)
+}
+
 /// Returns the link pinned in `pin_dir`, if it has attached a program to this device in `mode`.
 fn pinned_link(pin_dir: &Path, ifindex: u32, mode: AttachMode) -> Option<(OwnedFd, AttachedMode)> {
     let link = pinned(&pin_dir.join("link"))?;

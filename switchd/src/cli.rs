@@ -83,6 +83,11 @@ pub struct Cli {
     #[arg(long, conflicts_with_all = ["check", "prepare"])]
     pub keeper: bool,
 
+    /// User of the switch once it has started, by name or number; `root` changes nothing. Without a user `weir`, number 65523
+    /// takes its place. A keeper remains root.
+    #[arg(long, value_name = "USER", default_value = "weir")]
+    pub user: String,
+
     /// Standard input is connected to the keeper that started this process.
     #[arg(long, hide = true, value_name = "WHEN", conflicts_with = "keeper")]
     pub kept: Option<Kept>,
@@ -110,6 +115,10 @@ pub struct Cli {
     /// itself may not do.
     #[arg(long, hide = true, value_name = "DIRECTORY", exclusive = true)]
     pub finish: Option<PathBuf>,
+
+    /// Answer requests on standard input for the contents of these files, which only root can read.
+    #[arg(long, hide = true, value_name = "FILE", num_args = 1.., exclusive = true)]
+    pub read: Vec<PathBuf>,
 
     /// Time limit of the test.
     #[arg(long, hide = true, value_name = "TIME", default_value = "2min", value_parser = parse_time)]
@@ -170,10 +179,11 @@ Examples:
   nsenter --net=/run/netns/s1 weir-switchd --config s1.toml
   switchctl status          (asks a running daemon, over its Unix socket)
 
-The daemon needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_SYS_ADMIN (for its
-BPF file system) and CAP_IPC_LOCK (for packet memory); root has them all. Enter
-a network namespace with nsenter, not `ip netns exec`, which hides mounted BPF
-file systems.";
+The daemon starts as root and needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF,
+CAP_SYS_ADMIN (for its BPF file system) and CAP_IPC_LOCK (for packet memory). To
+change to another user, it needs CAP_SETUID, CAP_SETGID and CAP_CHOWN, and its
+keeper CAP_KILL. Enter a network namespace with nsenter, not `ip netns exec`,
+which hides mounted BPF file systems.";
 
 /// Parses a time with its unit: `1s`, `250ms`, `0s`.
 fn parse_time(text: &str) -> Result<Duration, String> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::process::parent_id;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use weir_config::{told, FileError};
 use weir_dataplane::{placement, random, Dataplane, Reserve};
 use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::by_hand::{self, Expected};
-use weir_switchd::daemon::reload::Reloader;
+use weir_switchd::daemon::reload::{history, Reloader};
 use weir_switchd::daemon::{
     self, DaemonError, Ended, Keeping, Protections, RunningDataplane, Signal,
 };
@@ -25,7 +26,9 @@ use weir_switchd::daemon::{checkup, container, setup, trial};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle};
 use weir_switchd::os::privileges::{self, Files, Starter};
-use weir_switchd::os::run_dir::{self, Finisher, RunDir};
+use weir_switchd::os::reader::{self, Reader};
+use weir_switchd::os::run_dir::{self, Finisher, RunDir, RunDirError};
+use weir_switchd::os::user::{self, Stays, User, UserError};
 use weir_switchd::os::{memory, service};
 
 /// Number of threads for the API and the metrics; the dataplane and the control plane have separate ones.
@@ -47,6 +50,9 @@ fn main() -> ExitCode {
     if let Some(run_dir) = &cli.finish {
         run_dir::finish_when_told(run_dir);
         return ExitCode::from(cli::EXIT_OK);
+    }
+    if !cli.read.is_empty() {
+        return read_for_switch(&cli.read);
     }
     if cli.container {
         if let Err(error) = container::provide(&mut cli) {
@@ -93,12 +99,9 @@ fn main() -> ExitCode {
         ));
     }
     if cli.prepare {
-        return match run_dir::prepare(&config.run_dir) {
-            Ok(()) => ExitCode::from(cli::EXIT_OK),
-            Err(error) => {
-                eprintln!("weir-switchd: {error}");
-                ExitCode::from(cli::EXIT_FAILURE)
-            }
+        return match prepare(&cli, &config) {
+            Ok(_) => ExitCode::from(cli::EXIT_OK),
+            Err(error) => refused(error.as_ref()),
         };
     }
     if let Err(refused) = setup::refuse_broken_kernel(cli.force) {
@@ -140,15 +143,11 @@ fn be_a_switch(
 ) -> u8 {
     // Before any other thread starts.
     let placed = placement::keep_off(reserved);
-    let files = setup::files(&config, &cli.config, cli.in_force.as_deref());
-    let restricted = run_dir::make(&config.run_dir)
-        .map_err(anyhow::Error::from)
-        .and_then(|()| Ok(privileges::restrict(config.api.gives_groups(), &files)?));
-    let starter = match restricted {
-        Ok(starter) => starter,
+    let (starter, files, stays) = match give_up_privileges(cli, &config) {
+        Ok(given_up) => given_up,
         Err(error) => {
             eprintln!("weir-switchd: {error}");
-            return cli::EXIT_FAILURE;
+            return status_of(error.as_ref());
         }
     };
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
@@ -162,6 +161,9 @@ fn be_a_switch(
     if let Err(error) = placed {
         tracing::warn!(%error, "cannot keep other threads off the dataplane's CPUs");
     }
+    if let Some(why) = stays {
+        tracing::warn!(%why, "the switch keeps running as root");
+    }
     // The command line's level has precedence over later changes of the file.
     let level = cli.log_level.is_none().then_some(level);
     let status = run(cli, (config, text), level, (starter, files));
@@ -169,11 +171,100 @@ fn be_a_switch(
     status
 }
 
+/// Prepares the run directory for the switch's user, changes to that user, and gives up privileges. The last value is the
+/// reason to keep running as root, if there is one.
+fn give_up_privileges(
+    cli: &Cli,
+    config: &DaemonConfig,
+) -> anyhow::Result<(Starter, Files, Option<Stays>)> {
+    let in_force = cli.in_force.as_deref();
+    if let Some(in_force) = in_force {
+        user::check_in_force(in_force, &config.run_dir)?;
+    }
+    let files = setup::files(config, &cli.config, in_force);
+    let (user, stays) = prepare(cli, config)?;
+    if let Some(user) = user {
+        if in_force.is_none() {
+            history::give(&config.name, user);
+        }
+        let files = setup::read_again(config, &cli.config, in_force);
+        let reader = Reader::begin(files);
+        let reader = reader.context("cannot start the process that reads root's files")?;
+        reader.install();
+    }
+    let starter = privileges::restrict(user, config.api.gives_groups(), &files)?;
+    Ok((starter, files, stays))
+}
+
+/// Makes the run directory, and gives it to the switch's user, if the switch will change to one. Otherwise returns the reason
+/// against it.
+fn prepare(cli: &Cli, config: &DaemonConfig) -> anyhow::Result<(Option<User>, Option<Stays>)> {
+    let run_dir = &config.run_dir;
+    let mut chosen = user::choose(&cli.user, run_dir, cli.kept)?;
+    if let Some(Ok(user)) = chosen {
+        run_dir::make(run_dir, Some(user))?;
+        chosen = Some(user::reaches(user, run_dir, &config.api_socket).map(|()| user));
+    }
+    let user = match chosen {
+        Some(Ok(user)) => user,
+        other => {
+            match cli.prepare {
+                true => run_dir::prepare(run_dir, None)?,
+                false => drop(run_dir::make(run_dir, None)?),
+            }
+            return Ok((None, other.and_then(Result::err)));
+        }
+    };
+    match run_dir::prepare(run_dir, Some(user)) {
+        // The switch that runs has prepared it.
+        Err(RunDirError::InUse { .. }) if cli.prepare => {}
+        outcome => outcome?,
+    }
+    Ok((Some(user), None))
+}
+
+/// Runs `--read`.
+fn read_for_switch(files: &[PathBuf]) -> ExitCode {
+    let permitted = Files {
+        read: setup::directories(files.iter().cloned()),
+        ..Files::default()
+    };
+    let served = privileges::restrict_reader(&permitted)
+        .map_err(anyhow::Error::from)
+        .and_then(|()| Ok(reader::serve(files)?));
+    match served {
+        Ok(()) => ExitCode::from(cli::EXIT_OK),
+        Err(error) => refused(error.as_ref()),
+    }
+}
+
+/// Reports an error before there is a log.
+fn refused(error: &(dyn std::error::Error + 'static)) -> ExitCode {
+    eprintln!("weir-switchd: {}", told(error));
+    ExitCode::from(status_of(error))
+}
+
+fn status_of(error: &(dyn std::error::Error + 'static)) -> u8 {
+    match error.downcast_ref() {
+        Some(RunDirError::InUse { .. }) => cli::EXIT_IN_USE,
+        _ => match error.downcast_ref() {
+            Some(UserError::Unknown(_)) => cli::EXIT_CONFIG,
+            _ => cli::EXIT_FAILURE,
+        },
+    }
+}
+
 fn load(cli: &Cli) -> Result<(DaemonConfig, String), FileError> {
     let Some(in_force) = &cli.in_force else {
         return DaemonConfig::load_with_text(&cli.config);
     };
-    let text = DaemonConfig::read(in_force)?;
+    // The file of a switch that runs as another user, which may have put a link in its place.
+    let failed = |error: &dyn std::fmt::Display| {
+        FileError::unreadable(in_force, &std::io::Error::other(error.to_string()))
+    };
+    let owner = user::owner(in_force).map_err(|error| failed(&error))?;
+    let text = user::acting_as(owner, || DaemonConfig::read(in_force));
+    let text = text.map_err(|error| failed(&error))??;
     Ok((DaemonConfig::parse(&text, &cli.config)?, text))
 }
 
@@ -406,7 +497,9 @@ async fn wait_for_the_place(
     };
     let deadline = Instant::now() + drain + ORPHAN_WAIT;
     while Instant::now() < deadline {
-        if frames::are_left_to(&config.run_dir, keeper) && RunDir::is_free(&config.run_dir) {
+        if frames::are_left_to(&config.run_dir, keeper)
+            && weir_dataplane::is_run_dir_free(&config.run_dir)
+        {
             tracing::error!("the keeper has ended during the restart; this switch takes over");
             return Ok(true);
         }

@@ -1,6 +1,8 @@
 //! A blocking client for the daemon's Unix socket: one request, one connection.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +11,7 @@ use hyper::body::Bytes;
 use hyper::{Request, StatusCode};
 
 use hyper_util::rt::TokioIo;
+use nix::unistd::{geteuid, setfsuid, Uid};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use tokio::net::UnixStream;
@@ -251,7 +254,7 @@ async fn begin(
         path: path.to_owned(),
         reason,
     };
-    let stream = UnixStream::connect(socket)
+    let stream = connect(socket)
         .await
         .map_err(|source| unreachable_at(socket, source))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
@@ -273,6 +276,28 @@ async fn begin(
         .await
         .map_err(|error| malformed(error.to_string()))?;
     Ok((response, driver))
+}
+
+/// Connects to the socket. Root without CAP_DAC_OVERRIDE, as in a container, may not use a socket of the switch's user and
+/// group, and connects with that user's rights.
+async fn connect(socket: &Path) -> io::Result<UnixStream> {
+    match UnixStream::connect(socket).await {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && geteuid().is_root() => {
+            connect_as_owner(socket).map_err(|_| error)
+        }
+        outcome => outcome,
+    }
+}
+
+fn connect_as_owner(socket: &Path) -> io::Result<UnixStream> {
+    let owner = Uid::from_raw(std::fs::symlink_metadata(socket)?.uid());
+    // Of this thread, for the one call.
+    let before = setfsuid(owner);
+    let stream = StdStream::connect(socket);
+    setfsuid(before);
+    let stream = stream?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
 }
 
 fn unreachable_at(socket: &Path, source: io::Error) -> ClientError {

@@ -117,7 +117,7 @@ fn contents(file: File) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// Also if the file or its directory is writable by all users.
-pub(crate) fn read_configuration(path: &Path) -> io::Result<String> {
+pub fn read_configuration(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     let exposed = |what: &str, mode: u32, path: &Path| {

@@ -6,6 +6,7 @@ mod daemon;
 mod dataplane;
 mod impairments;
 mod multicast;
+mod multihomed;
 mod rooms;
 mod routing;
 mod scenario;

@@ -48,6 +48,7 @@ fn expand(traffic: &Traffic, hosts: usize, seed: u64) -> Vec<Flow> {
     let ground = Ground {
         switch_of: &vec![0; hosts],
         line: BitRate::from_mbit(10_000),
+        line_count: hosts,
         seed,
         end: Duration::from_secs(1),
         taken: 0,

@@ -60,6 +60,7 @@ fn expand(traffic: &Traffic, switch_of: &[usize], seed: u64) -> Vec<Flow> {
     let ground = Ground {
         switch_of,
         line: BitRate::from_mbit(100_000),
+        line_count: switch_of.len(),
         seed,
         end: Duration::from_secs(1),
         taken: 0,
@@ -104,7 +105,7 @@ proptest! {
             stop: Duration::from_micros(500),
             ..poisson(pairs, 100, "fb-hadoop")
         };
-        let ground = Ground { switch_of: &switch_of, line: BitRate::from_mbit(100_000), seed, end: Duration::from_secs(1), taken: 0 };
+        let ground = Ground { switch_of: &switch_of, line: BitRate::from_mbit(100_000), line_count: switch_of.len(), seed, end: Duration::from_secs(1), taken: 0 };
         let is_one = switch_of.iter().all(|switch| *switch == switch_of[0]);
         let flows = traffic.expand(0, &ground);
         if pairs == Pairs::OtherSwitch && is_one {
@@ -288,6 +289,7 @@ fn too_many_flows_are_refused_before_they_are_made() {
     let ground = Ground {
         switch_of: &[0; 2000],
         line: BitRate::from_mbit(100_000),
+        line_count: 2000,
         seed: 1,
         end: Duration::from_secs(1),
         taken: 0,

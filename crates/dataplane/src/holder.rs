@@ -1,12 +1,15 @@
-//! The process that holds the XDP program of a device, from procfs.
+//! The process that holds the XDP program of a device: another switch by its pins, and any process by procfs.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::{Flock, FlockArg};
 use weir_doctor::link;
 
 /// Name of the file in its run directory that a running daemon has locked.
 pub const LOCK_NAME: &str = "lock";
+/// Name of the mount point of the BPF file system in the run directory.
+pub const BPF_NAME: &str = "bpf";
 
 /// The program on a device, and its process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ impl Holder {
     pub(crate) fn find(device: &str, index: u32) -> Option<Self> {
         let programs = link::find(index).ok()??.programs;
         let (program, _) = *programs.first()?;
-        let process = process_with(program);
+        let process = switch_with(program).or_else(|| process_with(program));
         let is_ours = process
             .as_ref()
             .is_some_and(|it| it.pid == std::process::id());
@@ -61,7 +64,7 @@ impl std::fmt::Display for Holder {
         let Some(Process { pid, name, run_dir }) = &self.process else {
             return write!(
                 f,
-                "has XDP program {program}, which no process holds: remove it with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
+                "has XDP program {program}, and no process that holds it can be seen: end that process, or if there is none, remove the program with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
             );
         };
         match run_dir {
@@ -77,6 +80,50 @@ impl std::fmt::Display for Holder {
             ),
         }
     }
+}
+
+/// Returns the switch that has pinned a link of this program. The files of its process are hidden from other
+/// processes of its user, but the file systems of its pins are not.
+fn switch_with(program: u32) -> Option<Process> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mut run_dirs = run_dirs(&mounts);
+    run_dirs.find_map(|run_dir| {
+        let ports = fs::read_dir(run_dir.join(BPF_NAME)).ok()?;
+        let mut pins = ports.flatten().map(|port| port.path());
+        let has_link = pins.any(|pins| weir_ebpf::pinned_program(&pins) == Some(program));
+        // The pins of a killed switch are nobody's.
+        if !has_link || is_run_dir_free(&run_dir) {
+            return None;
+        }
+        let pid = fs::read_to_string(run_dir.join(LOCK_NAME)).ok()?;
+        Some(Process {
+            pid: pid.trim().parse().ok()?,
+            name: run_dir.file_name()?.to_string_lossy().into_owned(),
+            run_dir: Some(run_dir),
+        })
+    })
+}
+
+/// Returns the directories with a mounted file system of pins, from the text of a mountinfo file (proc_pid_mountinfo(5)).
+fn run_dirs(mounts: &str) -> impl Iterator<Item = PathBuf> + '_ {
+    let of_bpf = mounts.lines().filter(|line| line.contains(" - bpf "));
+    let points = of_bpf.filter_map(|line| line.split(' ').nth(4));
+    points.filter_map(|point| {
+        let point = Path::new(point);
+        let is_pins = point.file_name().is_some_and(|name| name == BPF_NAME);
+        is_pins
+            .then(|| point.parent().map(Path::to_owned))
+            .flatten()
+    })
+}
+
+/// Returns true while no process has the run directory `path`.
+pub fn is_run_dir_free(path: &Path) -> bool {
+    let Ok(file) = File::open(path.join(LOCK_NAME)) else {
+        return false;
+    };
+    // A shared lock is refused while another process holds the lock, and is released with this value.
+    Flock::lock(file, FlockArg::LockSharedNonblock).is_ok()
 }
 
 fn process_with(program: u32) -> Option<Process> {
@@ -182,6 +229,17 @@ mod tests {
             "pos:\t0\nlink_type:\txdp\nlink_id:\t4\nprog_tag:\tab\nprog_id:\t12\nifindex:\t3\n";
         assert_eq!(value(info, "prog_id:"), Some("12"));
         assert_eq!(value("pos:\t0\n", "prog_id:"), None);
+    }
+
+    #[test]
+    fn run_dirs_are_those_of_mounted_pins() {
+        let mounts = "31 24 0:27 / /sys/fs/bpf rw,nosuid shared:11 - bpf bpf rw,mode=700\n\
+                      90 24 0:52 / /run/weir/s1/bpf rw,nosuid - bpf bpffs rw,mode=700\n\
+                      91 24 0:53 / /run/weir/s2 rw - tmpfs tmpfs rw\n";
+        let found: Vec<_> = run_dirs(mounts).collect();
+        assert_eq!(found, [Path::new("/sys/fs"), Path::new("/run/weir/s1")]);
+        // Nothing has locked the first one, so it is no switch.
+        assert_eq!(run_dirs("").next(), None);
     }
 
     #[test]

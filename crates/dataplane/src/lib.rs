@@ -50,7 +50,7 @@ pub use error::DataplaneError;
 pub use exchange::{
     accounts, audit, impair, link, messages, mirrors, series, stations, tables, tap,
 };
-pub use holder::LOCK_NAME;
+pub use holder::{is_run_dir_free, BPF_NAME, LOCK_NAME};
 use kernel::devices::{self, port_ids, Device, Lack};
 use kernel::express::{ExpressPath, Kept};
 pub use kernel::packet_socket;

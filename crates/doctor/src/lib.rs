@@ -15,4 +15,4 @@ pub use ask::{ethtool, link};
 pub use facts::{Facts, Memory, TriedProgram};
 pub use finding::{Check, Finding, Grade, Remedy};
 pub use judge::{judge, worst, Running, RunningCable, RunningPort, RunningQueue, Wanted};
-pub use privileges::NEEDED;
+pub use privileges::{FOR_ANOTHER_USER, NEEDED};

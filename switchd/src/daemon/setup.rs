@@ -130,31 +130,56 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     }
 }
 
-/// Returns the files that a running switch needs: those of its own directories, and those that may be read again. `in_force`
-/// replaces `file`.
-pub fn files(config: &DaemonConfig, file: &Path, in_force: Option<&Path>) -> Files {
-    let beside = |path: &Path| directory_of(path).to_owned();
+/// Returns the files of root that a switch may have to read again: the configuration, keys, tokens and certificates.
+///
+/// A keeper starts a previous switch from a file that the switch itself has written, and this file may name any other. Then only
+/// files in the directory of the configuration, and in those of files that it names now, are of the switch.
+pub fn read_again(config: &DaemonConfig, file: &Path, in_force: Option<&Path>) -> Vec<PathBuf> {
+    let named = |config| [file.to_owned()].into_iter().chain(secrets(config));
+    let all = named(config);
+    if in_force.is_none() {
+        return all.collect();
+    }
+    let now = DaemonConfig::load(file).ok();
+    let now = now.iter().flat_map(secrets).chain([file.to_owned()]);
+    let directories: Vec<_> = now.map(|path| directory_of(&path).to_owned()).collect();
+    all.filter(|path| directories.iter().any(|it| it == directory_of(path)))
+        .collect()
+}
+
+/// Returns the files with secrets and certificates that the configuration names.
+fn secrets(config: &DaemonConfig) -> impl Iterator<Item = PathBuf> {
     let metrics = config.metrics.protection();
     let gnmi = config.gnmi.protection();
     let key = config.control_frames.key_file.clone();
     let tokens = [metrics.token_file, gnmi.token_file, key];
     let tls = [metrics.tls, gnmi.tls].into_iter().flatten();
     let secrets = tls.flat_map(|files| [files.certificate, files.key]);
-    let secrets = secrets.chain(tokens.into_iter().flatten());
+    secrets.chain(tokens.into_iter().flatten())
+}
+
+/// Returns the files that a running switch needs: those of its own directories, and those that may be read again. `in_force`
+/// replaces `file`.
+pub fn files(config: &DaemonConfig, file: &Path, in_force: Option<&Path>) -> Files {
     // A replaced file is a new file: permit its directory, which holds both.
-    let named = secrets
+    let named = secrets(config)
         .chain([file.to_owned()])
         .chain(in_force.map(Path::to_owned));
-    let targets = |path: PathBuf| [path.canonicalize().ok(), Some(path)];
-    let read = named.flat_map(targets).flatten().map(|path| beside(&path));
     Files {
-        read: read.collect(),
+        read: directories(named),
         write: history::state_directory()
             .into_iter()
             .chain([config.run_dir.clone()])
             .collect(),
-        sockets: vec![beside(&config.api_socket)],
+        sockets: vec![directory_of(&config.api_socket).to_owned()],
     }
+}
+
+/// Returns the directories of files, and of the targets of links.
+pub fn directories(files: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let targets = |path: PathBuf| [path.canonicalize().ok(), Some(path)];
+    let all = files.flat_map(targets).flatten();
+    all.map(|path| directory_of(&path).to_owned()).collect()
 }
 
 pub(super) fn marking(config: &DaemonConfig) -> Vec<MarkingInfo> {

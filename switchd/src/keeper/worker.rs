@@ -50,6 +50,7 @@ pub(super) struct Worker {
 impl Worker {
     /// Starts a process in its own process group, so that a terminal's Ctrl-C reaches it once, through the keeper.
     pub(super) fn start(program: &Path, arguments: &[OsString], kept: Kept) -> io::Result<Self> {
+        let before = File::open(program);
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let child = Command::new(program)
@@ -62,8 +63,10 @@ impl Worker {
             .process_group(0)
             .spawn()?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
-        // It runs by now: its file stays available even if another one is installed.
-        let program = File::open(format!("/proc/{}/exe", child.id())).ok();
+        // It runs by now: its file stays available even if another one is installed. A process that has changed its user
+        // already hides it; then it is the file that was at this path.
+        let program = File::open(format!("/proc/{}/exe", child.id()));
+        let program = program.or(before).ok();
         Ok(Self {
             child,
             program: program.map(Arc::new),

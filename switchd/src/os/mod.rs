@@ -3,6 +3,8 @@
 pub mod device_losses;
 pub mod memory;
 pub mod privileges;
+pub mod reader;
 pub mod run_dir;
 pub mod secret;
 pub mod service;
+pub mod user;

@@ -5,30 +5,93 @@
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{lchown, DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use weir_dataplane::LOCK_NAME;
+use nix::fcntl::{AtFlags, Flock, FlockArg};
+use nix::sys::statfs::{fstatfs, BPF_FS_MAGIC};
+use nix::unistd::{fchownat, Uid};
+use weir_dataplane::{BPF_NAME, LOCK_NAME};
 use weir_ebpf::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, EbpfError};
 
-/// Name of the BPF file system's mount point.
-pub const BPF_NAME: &str = "bpf";
+use super::user::{self, User, UserError};
 
 /// Permission to write for the group or for all.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Mounts the BPF file system of the run directory `path`, unless it is mounted, for a daemon that will start in a separate
-/// mount namespace, so that its pins outlive it.
+/// Makes the run directory `path` with its BPF file system, unless they exist, and gives both to `user`. Without a user, they
+/// stay this process's. A daemon that will start in a separate mount namespace has this done before, so that its pins
+/// outlive it.
 ///
 /// # Errors
 ///
-/// Without CAP_SYS_ADMIN, or on a kernel without BPF.
-pub fn prepare(path: &Path) -> Result<(), RunDirError> {
-    make(path)?;
-    Ok(ensure_bpffs(&path.join(BPF_NAME))?)
+/// [`RunDirError::InUse`] while another process holds a directory that is to be given away. Without CAP_SYS_ADMIN, or on a
+/// kernel without BPF.
+pub fn prepare(path: &Path, user: Option<User>) -> Result<(), RunDirError> {
+    let owner = make(path, user)?;
+    let bpf = path.join(BPF_NAME);
+    let Some(user) = user else {
+        return Ok(ensure_bpffs(&bpf)?);
+    };
+    if owner == user.uid {
+        // The user could have placed links there.
+        user::acting_as(owner, || ensure_bpffs(&bpf))??;
+        return give_mount(&bpf, user).map_err(failed("chown", &bpf));
+    }
+    // A switch that runs as root may not be able to write in the directory of another user.
+    let lock = lock_file(path, &path.join(LOCK_NAME))?;
+    ensure_bpffs(&bpf)?;
+    let given = give(path, user).map_err(failed("chown", path));
+    drop(lock);
+    given
+}
+
+/// Gives the directory `path` of root, and everything in it, to `user`. The directory is last, so that its new owner cannot
+/// exchange files meanwhile, and an interrupted change is completed by the next.
+///
+/// # Errors
+///
+/// The file system's error.
+pub fn give(path: &Path, user: User) -> io::Result<()> {
+    for entry in std::fs::read_dir(path)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => give(&entry.path(), user)?,
+            false => give_one(&entry.path(), user)?,
+        }
+    }
+    give_one(path, user)
+}
+
+fn give_one(path: &Path, User { uid, gid }: User) -> io::Result<()> {
+    match lchown(path, Some(uid.as_raw()), Some(gid.as_raw())) {
+        // A mount's files of the kernel (progs.debug, maps.debug) may come and go.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// Gives `user` a BPF file system that root has mounted: before Linux 6.10 it belongs to root, whoever mounts it.
+fn give_mount(path: &Path, user: User) -> io::Result<()> {
+    // The directory itself, and not the target of a link.
+    let mounted = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW)
+        .open(path)?;
+    let is_mount = fstatfs(&mounted)?.filesystem_type() == BPF_FS_MAGIC;
+    if mounted.metadata()?.uid() == user.uid.as_raw() || !is_mount {
+        return Ok(());
+    }
+    let itself = AtFlags::AT_EMPTY_PATH;
+    Ok(fchownat(
+        &mounted,
+        "",
+        Some(user.uid),
+        Some(user.gid),
+        itself,
+    )?)
 }
 
 /// A run directory that this process owns until [`release`](Self::release).
@@ -62,6 +125,9 @@ pub enum RunDirError {
     /// The BPF file system cannot be mounted or unmounted.
     #[error(transparent)]
     Bpf(#[from] EbpfError),
+    /// The switch's user cannot be used.
+    #[error(transparent)]
+    User(#[from] UserError),
     /// The operating system refused an operation.
     #[error("cannot {action} {path}: {source}")]
     Io {
@@ -81,7 +147,7 @@ impl RunDir {
     ///
     /// [`RunDirError::InUse`] while another process holds the lock.
     pub fn take(path: &Path) -> Result<Self, RunDirError> {
-        make(path)?;
+        make(path, None)?;
         let lock_path = path.join(LOCK_NAME);
         let mut lock = lock_file(path, &lock_path)?;
         let write = failed("write", &lock_path);
@@ -102,15 +168,6 @@ impl RunDir {
             path: path.to_owned(),
             lock,
         })
-    }
-
-    /// Returns true while no process has the run directory `path`.
-    pub fn is_free(path: &Path) -> bool {
-        let Ok(file) = File::open(path.join(LOCK_NAME)) else {
-            return false;
-        };
-        // A shared lock is refused while another process holds the lock, and is released with this value.
-        Flock::lock(file, FlockArg::LockSharedNonblock).is_ok()
     }
 
     /// Returns its path.
@@ -188,6 +245,21 @@ impl RunDir {
 /// Removes the BPF file system and the directory of a switch that ended normally, since the switch may not unmount. Keeps
 /// the programs of a killed switch, and the directory of a running one.
 pub fn finish(path: &Path) {
+    let Ok(owner) = user::owner(path) else {
+        return;
+    };
+    if !nix::unistd::geteuid().is_root() || owner.is_root() {
+        return finish_in(path);
+    }
+    // With the rights of the switch's user only: its links lead nowhere else.
+    if let Err(error) = user::acting_as(owner, || finish_in(path)) {
+        tracing::warn!(%error, path = %path.display(), "cannot clean up the run directory");
+    }
+    // The directory above is root's; one with contents stays.
+    let _ = std::fs::remove_dir(path);
+}
+
+fn finish_in(path: &Path) {
     let target = path.join(BPF_NAME);
     let has_pins = || {
         let mut entries = std::fs::read_dir(&target).into_iter().flatten().flatten();
@@ -287,20 +359,20 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     removed(std::fs::remove_file(path))
 }
 
-/// Creates the run directory `path`, unless it exists.
+/// Creates the run directory `path`, unless it exists; returns its owner.
 ///
 /// # Errors
 ///
-/// Also when another user could place files in it.
-pub fn make(path: &Path) -> Result<(), RunDirError> {
+/// Also when a user other than root, this process's and `user` could place files in it.
+pub fn make(path: &Path, user: Option<User>) -> Result<Uid, RunDirError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o755)
         .create(path)
         .map_err(failed("create the directory", path))?;
     let found = std::fs::symlink_metadata(path).map_err(failed("stat", path))?;
-    match foreign(&found) {
-        None => Ok(()),
+    match foreign(&found, user) {
+        None => Ok(Uid::from_raw(found.uid())),
         Some(reason) => Err(RunDirError::Foreign {
             path: path.to_owned(),
             reason,
@@ -308,14 +380,18 @@ pub fn make(path: &Path) -> Result<(), RunDirError> {
     }
 }
 
-/// Returns the reason for which other users could modify a run directory, in which root opens, writes and mounts by name.
-fn foreign(found: &Metadata) -> Option<String> {
-    let own = nix::unistd::geteuid().as_raw();
+/// Returns the reason for which other users could modify a run directory.
+fn foreign(found: &Metadata, user: Option<User>) -> Option<String> {
+    let own = [
+        Some(nix::unistd::geteuid()),
+        Some(Uid::from_raw(0)),
+        user.map(|it| it.uid),
+    ];
     let mode = found.mode() & 0o7777;
     if found.is_symlink() {
         return Some("is a symbolic link".to_owned());
     }
-    if found.uid() != 0 && found.uid() != own {
+    if !own.contains(&Some(Uid::from_raw(found.uid()))) {
         return Some(format!("is owned by user {}", found.uid()));
     }
     (mode & WRITABLE_BY_OTHERS != 0).then(|| format!("others can write it (mode {mode:04o})"))
@@ -422,7 +498,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("run");
         let refused = |told: &str| {
-            for error in [RunDir::take(&path).err(), prepare(&path).err()] {
+            for error in [RunDir::take(&path).err(), prepare(&path, None).err()] {
                 let error = error.expect(told).to_string();
                 assert!(
                     error.contains(told) && error.contains("remove it"),
@@ -443,12 +519,80 @@ mod tests {
         std::fs::create_dir(&target).unwrap();
         symlink(&target, &path).unwrap();
         refused("symbolic link");
+        if nix::unistd::geteuid().is_root() {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir(&path).unwrap();
+            chown(&path, Some(65_534), None).unwrap();
+            let owner = user::find("65534").unwrap();
+            assert_eq!(make(&path, owner).unwrap().as_raw(), 65_534);
+            make(&path, user::find("65533").unwrap()).unwrap_err();
+        }
         // A link in place of the lock is not followed.
         let victim = parent.path().join("victim");
         std::fs::write(&victim, "kept").unwrap();
         symlink(&victim, target.join(LOCK_NAME)).unwrap();
         RunDir::take(&target).unwrap_err();
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "kept");
+    }
+
+    /// A directory that this user can reach, and the user, who need not exist; `None` without root.
+    fn of_another_user() -> Option<(tempfile::TempDir, User)> {
+        use std::os::unix::fs::PermissionsExt;
+        let parent = tempfile::tempdir().unwrap();
+        let reachable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(parent.path(), reachable).unwrap();
+        let user = user::find("65523").unwrap()?;
+        nix::unistd::geteuid().is_root().then_some((parent, user))
+    }
+
+    #[test]
+    fn root_follows_no_link_of_the_directorys_owner() {
+        use std::os::unix::fs::{chown, symlink};
+        let Some((parent, user)) = of_another_user() else {
+            return;
+        };
+        let [path, victim] = ["run", "victim"].map(|name| parent.path().join(name));
+        let kept = victim.join("kept");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::create_dir(&victim).unwrap();
+        std::fs::write(&kept, "kept").unwrap();
+        symlink(&victim, path.join(BPF_NAME)).unwrap();
+        symlink(&kept, path.join(LOCK_NAME)).unwrap();
+        chown(&path, Some(user.uid.as_raw()), None).unwrap();
+        prepare(&path, Some(user)).unwrap_err();
+        finish(&path);
+        assert!(!is_bpffs(&victim));
+        assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
+        assert!(user::owner(&victim).unwrap().is_root());
+        // A directory of root is given away with its links, and not with their targets.
+        chown(&path, Some(0), None).unwrap();
+        give(&path, user).unwrap();
+        assert_eq!(user::owner(&path.join(BPF_NAME)).unwrap(), user.uid);
+        assert!(user::owner(&victim).unwrap().is_root());
+    }
+
+    #[test]
+    fn what_a_switch_of_root_left_is_given_to_the_user() {
+        let Some((parent, user)) = of_another_user() else {
+            return;
+        };
+        let path = parent.path().join("run");
+        let ours = RunDir::take(&path).unwrap();
+        // A switch that runs as root keeps its directory.
+        let error = prepare(&path, Some(user)).unwrap_err();
+        assert!(matches!(error, RunDirError::InUse { .. }), "{error}");
+        assert!(user::owner(&path).unwrap().is_root());
+        ours.leave();
+        // The second time everything is the user's already.
+        for _ in 0..2 {
+            prepare(&path, Some(user)).unwrap();
+            for name in ["", LOCK_NAME, BPF_NAME] {
+                assert_eq!(user::owner(&path.join(name)).unwrap(), user.uid, "{name}");
+            }
+        }
+        assert!(is_bpffs(&path.join(BPF_NAME)));
+        finish(&path);
+        assert!(!path.exists());
     }
 
     #[test]

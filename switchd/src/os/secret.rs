@@ -1,22 +1,21 @@
 //! Secrets that are read again when their files change.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use weir_config::files::{read_public, read_secret, SecretError};
+use super::reader::{self, Stamp};
+
+pub use super::reader::{read_public, read_secret};
+pub use weir_config::files::SecretError;
 
 /// A value derived from files and derived again when one of them changes, so that a certificate can be renewed without a
 /// restart. If the new files are invalid, the old value stays, and the log states the reason.
 pub struct Renewed<T> {
     files: Vec<PathBuf>,
     load: Box<dyn Fn() -> Result<T, SecretError> + Send + Sync>,
-    state: Mutex<(Vec<Stamp>, Arc<T>)>,
+    /// No stamp for a missing file.
+    state: Mutex<(Vec<Option<Stamp>>, Arc<T>)>,
 }
-
-/// Identity of a file's version; `None` for a missing file.
-type Stamp = Option<(u64, u64, i64, i64, u64)>;
 
 impl<T> Renewed<T> {
     /// Derives the value by calling `load` on `files`.
@@ -57,12 +56,8 @@ impl<T> Renewed<T> {
     }
 }
 
-fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
-    let stamp = |of: Metadata| (of.dev(), of.ino(), of.mtime(), of.mtime_nsec(), of.len());
-    files
-        .iter()
-        .map(|path| std::fs::metadata(path).ok().map(stamp))
-        .collect()
+fn stamps(files: &[PathBuf]) -> Vec<Option<Stamp>> {
+    files.iter().map(|path| reader::stamp(path)).collect()
 }
 
 #[cfg(test)]

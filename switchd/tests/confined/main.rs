@@ -8,12 +8,18 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{chown, PermissionsExt};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use weir_switchd::os::privileges::{self, Files};
+use weir_switchd::os::user::{self, User};
+
+/// User of the thread, who need not exist.
+const USER: &str = "65523";
+const USER_NUMBER: u32 = 65_523;
 
 type Outcome = io::Result<libc::c_long>;
 
@@ -67,6 +73,11 @@ struct Targets {
 }
 
 impl Targets {
+    /// Returns a file of root, whose only protection is that the thread is another user's.
+    fn of_root(&self) -> PathBuf {
+        self.own.path().join("of-root")
+    }
+
     /// Returns each attempt with its name. A successful attempt returns `Ok`.
     fn attempts(&self) -> Vec<(&'static str, Outcome)> {
         let secret = self.foreign.path().join("secret");
@@ -114,6 +125,11 @@ impl Targets {
             ("read passwords", opened(fs::File::open("/etc/shadow"))),
             ("write users", append(Path::new("/etc/passwd"))),
             ("read a foreign file", opened(fs::File::open(&secret))),
+            (
+                // Landlock permits everything there.
+                "read root's file in its own directory",
+                opened(fs::File::open(self.of_root())),
+            ),
             ("write a foreign file", append(&secret)),
             (
                 "list a foreign directory",
@@ -325,23 +341,34 @@ impl Targets {
 #[test]
 #[ignore = "needs root"]
 fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
-    let mut victim = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // Under the unit, the run directory is what the daemon may write.
     let run_dir = std::env::var_os("RUNTIME_DIRECTORY").map_or_else(std::env::temp_dir, Into::into);
+    let own = tempfile::tempdir_in(run_dir).unwrap();
+    let foreign = tempfile::tempdir().unwrap();
+    // It remains root, and removes the directories in the end.
+    let mut victim = Command::new("sh")
+        .args(["-c", "cat && rm -r -- \"$@\"", "victim"])
+        .args([own.path(), foreign.path()])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
     let targets = Targets {
-        own: tempfile::tempdir_in(run_dir).unwrap(),
-        foreign: tempfile::tempdir().unwrap(),
+        own,
+        foreign,
         victim: victim.id(),
         tcp: listener.local_addr().unwrap().port(),
     };
     fs::write(targets.foreign.path().join("secret"), "secret").unwrap();
+    fs::write(targets.of_root(), "secret").unwrap();
+    fs::set_permissions(targets.of_root(), fs::Permissions::from_mode(0o600)).unwrap();
+    let user = user::find(USER).unwrap().unwrap();
+    chown(targets.own.path(), Some(USER_NUMBER), None).unwrap();
     let _service = UnixListener::bind(targets.foreign.path().join("socket")).unwrap();
     // With all privileges most attempts succeed, so they are valid attempts.
     opens_before(&targets);
 
-    // This thread keeps its access to files, for the clean-up.
-    let confined = std::thread::spawn(move || confined(targets));
+    let confined = std::thread::spawn(move || confined(user, targets));
     let (attempts, targets) = confined.join().unwrap();
 
     assert!(attempts.len() >= 30, "{}", attempts.len());
@@ -364,16 +391,16 @@ fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     word.write_all(b"alive").unwrap();
     drop(word);
     assert!(victim.wait().unwrap().success());
-    drop(targets);
+    assert!(!targets.own.path().exists());
 }
 
 /// Gives up the daemon's privileges, and makes all attempts in a dataplane thread.
-fn confined(targets: Targets) -> (Vec<(&'static str, Outcome)>, Targets) {
+fn confined(user: User, targets: Targets) -> (Vec<(&'static str, Outcome)>, Targets) {
     let files = Files {
         write: vec![targets.own.path().to_owned()],
         ..Files::default()
     };
-    let starter = privileges::restrict(false, &files).unwrap();
+    let starter = privileges::restrict(Some(user), false, &files).unwrap();
     let (go, wait) = mpsc::channel::<()>();
     let dataplane = starter
         .run(move || {
@@ -402,6 +429,7 @@ fn opens_before(targets: &Targets) {
         .unwrap();
     assert_eq!(text, "secret");
     fs::File::open("/etc/shadow").unwrap();
+    fs::File::open(targets.of_root()).unwrap();
     assert!(Command::new("/bin/true").status().unwrap().success());
     fast_open(targets.tcp).unwrap();
 }

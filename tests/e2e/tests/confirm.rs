@@ -16,7 +16,8 @@ use weir_core::{Bytes, ClassMode, Duration, PfcThresholds};
 use weir_lab::lab::switches::SwitchProcess;
 use weir_sim::random::Random;
 use weir_tests::faults::Scene;
-use weir_tests::{switches, until, PATIENT_DETECTION};
+use weir_tests::scapy::Scapy;
+use weir_tests::{go_on_for, switches, until, Bench, PATIENT_DETECTION};
 
 /// Number for each of the four switches.
 const PAIRS: u64 = 10;
@@ -131,6 +132,57 @@ fn changes_that_wait_for_a_word_lose_no_frame() {
     scene.wait_for_all(20);
     scene.assert_lossless();
     scene.end();
+}
+
+/// A host that pauses keeps a buffer above the new threshold for longer than a reload waits.
+#[test]
+fn settings_come_back_once_a_full_buffer_has_drained() {
+    let pfc = |quanta: &str| {
+        format!("bytes.fromhex('0180c20000010257000000028808' '0101' '0008' '000000000000{quanta}') + bytes(40)")
+    };
+    // At this rate the pause of 65535 quanta lasts 3.4 s.
+    let bench = Bench::of(
+        "one-switch.toml",
+        &["link-defaults.rate=10Mbit"],
+        |config| {
+            spare(config);
+            config.pfcwd.enabled = Some(false);
+        },
+    );
+    let switch = &bench.switch;
+    let mut h1 = Scapy::start(&bench, "h1");
+    let mut h2 = Scapy::start(&bench, "h2");
+    h2.send(1, &pfc("ffff"));
+    let is_paused = "weir_pause_frames_total{port=\"h2\",protocol=\"pfc\",direction=\"rx\"}";
+    until("the pause has come in", || {
+        (bench.metric(is_paused) > 0).then_some(())
+    });
+    // 50 KiB, of which the lower threshold has 30.
+    h1.send(50, "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / Raw(bytes(1000))");
+    until("they wait", || {
+        (bench.port("h1").rx_frames_total >= 50).then_some(())
+    });
+    let before = in_force(switch);
+    let mut next = before.clone();
+    for class in &mut next.classes {
+        let thresholds = PfcThresholds::new(
+            Bytes::new(30 << 10),
+            Bytes::new(20 << 10),
+            Bytes::new(3 << 20),
+        );
+        class.mode = ClassMode::Pfc(thresholds.unwrap());
+    }
+    write(switch, &next);
+    reload(switch, SOON_SECONDS);
+    go_on_for(StdDuration::from_secs(2), || h2.send(1, &pfc("ffff")));
+    assert_eq!(reverted(switch), 0, "it has given up");
+    until("what was before is back", || {
+        h2.send(1, &pfc("0000"));
+        (reverted(switch) > 0).then_some(())
+    });
+    assert_eq!(in_force(switch), before);
+    drop((h1, h2));
+    bench.end();
 }
 
 /// Progress of a change when the switch is killed.

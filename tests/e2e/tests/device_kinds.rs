@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -35,9 +36,12 @@ struct Switch {
 
 impl Place {
     fn new(name: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        // The switch's user has its run directory there.
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let place = Self {
             namespace: format!("weir-kind-{name}-{}", std::process::id()),
-            directory: tempfile::tempdir().unwrap(),
+            directory,
         };
         printed(Command::new("ip").args(["netns", "add", &place.namespace]));
         place.does(PAIRS);

@@ -11,9 +11,9 @@ use weir_results::verdict::fabric_flows;
 use weir_sim::scenario::Options;
 use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
-/// At 25 Mbit/s the lab's processes keep up on two shared cores; at 100 Mbit/s two runs of the lab differ by more than the
-/// tolerance.
-const RATE: &str = "link-defaults.rate=25Mbit";
+/// At 12 Mbit/s the lab's processes keep up on two cores with a load of 10; at 25 Mbit/s five runs in a row then carried 11 to
+/// 13 % less.
+const RATE: &str = "link-defaults.rate=12Mbit";
 
 /// Tolerance of the total throughput.
 const TOLERANCE: f64 = 0.10;

@@ -5,6 +5,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_api::run::{FlowResult, RunResult};
 use weir_config::scenario::Scenario;
+use weir_core::{Duration, Instant};
+use weir_sim::network::Network;
 use weir_sim::scenario::{run, Options};
 
 const LINE_OVERHEAD: u64 = 24;
@@ -62,6 +64,95 @@ fn a_host_may_have_a_line_of_its_own() {
             flow.name
         );
         assert_eq!(flow.slowdown, Some(1.0), "{}", flow.name);
+    }
+}
+
+/// A flow from one end of a row of switches to the other, alone in the network, over lines of `line`.
+fn alone(switches: u64, line: &str, class: &str, size: u64, frame: u64) -> String {
+    let mut text = format!("name = \"x\"\nduration = \"1ms\"\nseed = 5\n[link-defaults]\n{line}\n[topology]\nkind = \"line\"\nswitches = {switches}\nhosts = 2\n[[class]]\nname = \"c\"\npriority = 3\n{class}\n");
+    text.push_str(&format!("[[flow]]\nname = \"f\"\nfrom = \"h1\"\nto = \"h{}\"\nclass = \"c\"\nsize = \"{size}B\"\nframe = \"{frame}B\"\n", 2 * switches));
+    text
+}
+
+/// Delays and cables, from none to a city.
+const WAYS: [&str; 7] = [
+    "delay = \"0s\"",
+    "delay = \"1ns\"",
+    "delay = \"1us\"",
+    "cable = \"1m\"",
+    "cable = \"3m\"",
+    "cable = \"100m\"",
+    "cable = \"2km\"",
+];
+/// Without Levels or credits, of which switches send messages.
+const CLASSES: [&str; 3] = [
+    "mode = \"pfc\"\nxoff = \"200kB\"\nxon = \"180kB\"\nheadroom = \"64MB\"",
+    "mode = \"pfc\"\nxoff = \"200kB\"\nxon = \"180kB\"",
+    "mode = \"lossy\"\nbuffer = \"1MB\"",
+];
+/// Sizes of flows, and frames.
+const SIZES: [(u64, u64); 7] = [
+    (60, 60),
+    (1, 1500),
+    (61, 60),
+    (64, 64),
+    (1500, 1500),
+    (4000, 1500),
+    (30_000, 9216),
+];
+
+#[test]
+fn a_flow_alone_has_a_slowdown_of_one() {
+    for (mbit, way) in [1_000, 10_000, 100_000, 800_000]
+        .iter()
+        .flat_map(|mbit| WAYS.map(|way| (mbit, way)))
+    {
+        let line = format!("rate = \"{mbit}Mbit\"\n{way}");
+        // Only cables give the headroom.
+        let has_headroom = |class: &&str| class.contains("headroom") || !class.contains("pfc");
+        let is_known = |class: &&str| way.starts_with("cable") || has_headroom(class);
+        for class in CLASSES.into_iter().filter(is_known) {
+            for (switches, (size, frame)) in
+                (1..=4).flat_map(|count| SIZES.map(|size| (count, size)))
+            {
+                let result = simulate(&alone(switches, &line, class, size, frame), 1);
+                let flow = &result.flows[0];
+                assert_eq!(
+                    flow.slowdown,
+                    Some(1.0),
+                    "{line}, {class}, {switches} switches, {size} B in {frame} B: {:?} s, not {:?}",
+                    flow.completion_seconds,
+                    flow.ideal_seconds
+                );
+            }
+        }
+    }
+}
+
+/// The drain after a short run is much longer than it, and results have no points of it.
+#[test]
+fn curves_end_with_traffic() {
+    let text = pairs(2, 100_000, 1500, "1us", "line");
+    let scenario = Scenario::parse(&text, Path::new("x.toml"), &[]);
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let plan = weir_sim::scenario::plan(&scenario).unwrap_or_else(|error| panic!("{error}"));
+    let mut network = Network::new(plan).unwrap_or_else(|error| panic!("{error}"));
+    network.run_until(Instant::ZERO + scenario.duration);
+    assert!(network.frames_in_network() > 0);
+    assert!(network.drain(Duration::from_millis(1), Duration::from_millis(1)));
+    let samples = network.samples().expect("a scenario has curves");
+    let points = scenario
+        .duration
+        .as_nanos()
+        .div_ceil(samples.interval().as_nanos());
+    assert!(points > 100);
+    for curve in samples.curves() {
+        // One is at the end itself.
+        assert_eq!(curve.ingress.iter().count() as u64, points + 1);
+        assert_eq!(curve.egress.iter().count(), 0, "without a recording");
+    }
+    for flow in network.flows() {
+        assert!(flow.series.len() as u64 <= points);
     }
 }
 

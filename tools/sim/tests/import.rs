@@ -189,6 +189,66 @@ fn hosts_may_have_lines_of_several_kinds() {
     );
 }
 
+/// Two racks of two switches; hosts 0 to 2 have a line to both switches of their rack, as in HPCC's `ali_32host_10rack.txt`.
+#[test]
+fn hosts_may_have_several_lines() {
+    let topology = "8 4 8\n4 5 6 7\n0 4 25Gbps 1us 0\n0 5 25Gbps 1us 0\n1 4 25Gbps 1us 0\n1 5 10Gbps 2us 0\n2 6 25Gbps 1us 0\n2 7 25Gbps 1us 0\n3 6 25Gbps 1us 0\n4 6 100Gbps 1us 0\n";
+    let text = import(topology, "2\n0 1 3 100 100000 2.0\n0 2 3 100 100000 2.0\n").unwrap();
+    assert!(text.contains("h0-1 is its first line"), "{text}");
+    let scenario = parse(&text);
+    let hosts: Vec<(&str, usize)> = scenario
+        .hosts
+        .iter()
+        .map(|host| (host.name.as_str(), host.switch))
+        .collect();
+    assert_eq!(
+        hosts,
+        [
+            ("h0-1", 0),
+            ("h0-2", 1),
+            ("h1-1", 0),
+            ("h1-2", 1),
+            ("h2-1", 2),
+            ("h2-2", 3),
+            ("h3", 2)
+        ]
+    );
+    let slow = &scenario.hosts[3].line;
+    assert_eq!(
+        (slow.rate, slow.delay),
+        (BitRate::from_mbit(10_000), Duration::from_nanos(2000))
+    );
+    let names: Vec<&str> = scenario
+        .multihomed
+        .iter()
+        .map(|host| host.name.as_str())
+        .collect();
+    assert_eq!(names, ["h0", "h1", "h2"]);
+    // Both ends of the first flow are at one switch, whichever that is, and the second has only one way.
+    let [first, second] = &scenario.flows[..] else {
+        panic!("{:?}", scenario.flows)
+    };
+    assert_eq!(
+        scenario.hosts[first.from].switch,
+        scenario.hosts[first.to].switch
+    );
+    assert_eq!([second.from, second.to], [0, 4]);
+    let result = run(&scenario, Options::default()).unwrap();
+    assert!(
+        result.flows.iter().all(|flow| flow.slowdown.is_some()),
+        "all arrive"
+    );
+    // A host forwards nothing: its two lines join no switches.
+    let apart = topology.replacen("8 4 8", "8 4 7", 1);
+    let error = import(&apart, "1\n0 2 3 100 100000 2.0\n")
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "flow.txt:2:3: no links of topology.txt lead from host 0 to host 2; add one between their switches"
+    );
+}
+
 /// A topology may be imported before it has traffic.
 #[test]
 fn a_file_may_announce_no_flows() {
@@ -225,7 +285,7 @@ fn errors_are_reported_with_place_and_remedy() {
         ("0 4 100Gbps", "0 4 100G", "topology.txt:3:5: `100G` is no rate in whole bits a second; write one such as 100Gbps"),
         ("100Gbps 0.001ms", "100Gbps 0.5ns", "topology.txt:5:13: `0.5ns` is no time in whole nanoseconds; write one such as 1000ns"),
         ("1us 0", "1us 0.1", "topology.txt:6:17: error rate `0.1`: a scenario's links lose nothing by chance; write 0, and lose frames by a [[fault]]"),
-        ("1 4 100Gbps", "0 5 100Gbps", "topology.txt:4:1: host 0 has a link to 4 already; a scenario's host has one"),
+        ("1 4 100Gbps", "0 4 100Gbps", "topology.txt:4:1: 0 and 4 have a link already, in line 3; a scenario has one between two nodes"),
         ("1 4 100Gbps", "0 1 100Gbps", "topology.txt:4:1: 0 and 1 are both hosts; put a switch between them"),
         ("4 7 400Gbps", "6 4 400Gbps", "topology.txt:8:1: 6 and 4 have a link already, in line 7; a scenario has one between two nodes"),
         ("4 7 400Gbps", "4 4 400Gbps", "topology.txt:8:3: a link from 4 to itself"),

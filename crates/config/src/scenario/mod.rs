@@ -80,6 +80,8 @@ pub struct Scenario {
     pub host_kind: HostKind,
     /// Those of `[topology]`, then `[[host]]`.
     pub hosts: Vec<Host>,
+    /// Hosts of several lines; each line is one of `hosts`, with a separate address.
+    pub multihomed: Vec<Multihomed>,
     /// Between switches: those of `[topology]`, then `[[link]]`.
     pub links: Vec<Link>,
     /// `[link-defaults]`.
@@ -129,6 +131,15 @@ pub struct Host {
     pub address: MacAddress,
     /// The line to its switch.
     pub line: LinkProperties,
+}
+
+/// A host of several lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Multihomed {
+    /// Its name.
+    pub name: String,
+    /// Its lines, by index in [`Scenario::hosts`]; at least two.
+    pub lines: Vec<usize>,
 }
 
 /// Rate and delay of a link.

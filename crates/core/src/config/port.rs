@@ -96,8 +96,13 @@ pub struct CableRoom {
     /// The headroom of each lossless buffer of the port whose class goes [by cables](super::ClassConfig::headroom_by_cable).
     pub headroom: Bytes,
     /// The longest round trip time T for which this headroom suffices. Longer ones measured by echo messages are
-    /// reported.
+    /// reported; with [`UNLIMITED`](Self::UNLIMITED), the cable causes no such messages.
     pub round_trip_max: Duration,
+}
+
+impl CableRoom {
+    /// A `round_trip_max` that no T exceeds.
+    pub const UNLIMITED: Duration = Duration::from_nanos(u64::MAX);
 }
 
 /// One port's settings.

@@ -10,7 +10,7 @@ use super::link::{
 };
 use super::recovery::{Head, Outage, Storms};
 use super::schedule::{EgressState, PortTurns, Precedence, PriorityTurn, Shaper};
-use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
+use crate::config::{CableRoom, FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
 use crate::sets::PrioritySet;
 use crate::units::{Priority, PRIORITY_COUNT};
@@ -83,7 +83,9 @@ impl Port {
         let limits = config.control_limits;
         let levels: [_; PRIORITY_COUNT] =
             core::array::from_fn(|index| LevelState::new(config, port, index));
-        let measures_cable = port.role == PortRole::Fabric && port.cable.is_some();
+        let is_limited = |room: &CableRoom| room.round_trip_max != CableRoom::UNLIMITED;
+        let measures_cable =
+            port.role == PortRole::Fabric && port.cable.as_ref().is_some_and(is_limited);
         let obeying = levels.iter().flatten().any(|level| level.obeys);
         let mut made = Self {
             credits: PortCredits::new(config, port).map(Box::new),

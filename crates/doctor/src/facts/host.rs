@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use caps::CapSet;
+use caps::{CapSet, Capability};
 use nix::sys::resource::{getrlimit, Resource};
 use nix::unistd::geteuid;
 
 use super::read::{cpus, entries, number, text};
 use super::{Cpu, Host, HugePages, Memory, Read, Unread};
 use crate::ask::time;
-use crate::privileges::NEEDED;
+use crate::privileges::{FOR_ANOTHER_USER, NEEDED};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
@@ -18,13 +18,17 @@ const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 /// Reads the host's state as far as this process may.
 pub(super) fn read() -> Host {
     let has = caps::read(None, CapSet::Effective).unwrap_or_default();
-    let missing = NEEDED.iter().filter(|capability| !has.contains(capability));
+    let missing = |of: &[Capability]| -> Vec<String> {
+        let missing = of.iter().filter(|capability| !has.contains(capability));
+        missing.map(ToString::to_string).collect()
+    };
     let file_systems = text("/proc/filesystems").unwrap_or_default();
     let lockable = getrlimit(Resource::RLIMIT_MEMLOCK);
     Host {
         kernel: text("/proc/sys/kernel/osrelease").unwrap_or_default(),
         root: geteuid().is_root(),
-        missing_capabilities: missing.map(ToString::to_string).collect(),
+        missing_capabilities: missing(&NEEDED),
+        missing_for_user: missing(&FOR_ANOTHER_USER),
         memory: Memory::read(),
         lockable: lockable
             .ok()

@@ -105,7 +105,12 @@ fn kernel(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Finding {
 
 fn capabilities(host: &Host, runs: bool) -> Finding {
     let missing = host.missing_capabilities.join(" ");
+    let for_user = host.missing_for_user.join(" ");
     match (missing.is_empty(), host.root) {
+        (true, true) if !for_user.is_empty() => Finding::note(
+            Check::Capabilities,
+            format!("all that a switch needs; without {for_user} it keeps running as root"),
+        ),
         (true, _) => Finding::ok(Check::Capabilities, "all that a switch needs"),
         (false, false) => Finding::note(
             Check::Capabilities,

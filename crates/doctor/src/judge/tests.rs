@@ -20,6 +20,7 @@ fn host() -> Host {
         kernel: "6.18.44-fc".into(),
         root: true,
         missing_capabilities: Vec::new(),
+        missing_for_user: Vec::new(),
         memory: Some(Memory {
             machine: 64 << 30,
             control_group: Some(32 << 30),
@@ -401,6 +402,21 @@ fn each_wrong_host_has_one_problem() {
         };
         one_problem(&facts, &wanted, check, &remedy);
     }
+}
+
+#[test]
+fn a_switch_that_will_stay_root_is_noted() {
+    let mut facts = facts(nic());
+    facts.host.root = true;
+    facts.host.missing_for_user = vec!["CAP_SETUID".into()];
+    let findings = judge(&facts, &wanted("", ""));
+    let finding = of(&findings, Check::Capabilities);
+    assert_eq!(finding.grade, Grade::Note);
+    assert!(
+        finding.found.contains("without CAP_SETUID"),
+        "{}",
+        finding.found
+    );
 }
 
 #[test]

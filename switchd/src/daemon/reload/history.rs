@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_api::reload::{ConfigurationHistory, Past, PastConfiguration};
 
 use crate::os::run_dir;
+use crate::os::user::{self, User};
 
 /// Number of files that are kept.
 pub const LENGTH: usize = 10;
@@ -22,6 +23,18 @@ pub fn state_directory() -> Option<PathBuf> {
     // Several directories are separated by colons; the unit sets one.
     let kept = std::env::var_os(STATE_DIRECTORY)?;
     (!kept.is_empty()).then(|| PathBuf::from(kept))
+}
+
+/// Gives the switch `name` its part of the state directory, which systemd keeps for root, before it changes to `user`. An error
+/// is logged by the first [`History::note`].
+pub fn give(name: &str, user: User) {
+    let Some(path) = state_directory().map(|kept| kept.join(name)) else {
+        return;
+    };
+    let _ = std::fs::create_dir(&path);
+    if user::owner(&path).is_ok_and(|owner| owner.is_root()) {
+        let _ = run_dir::give(&path, user);
+    }
 }
 
 /// Way in which a file came into force.

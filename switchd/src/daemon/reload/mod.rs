@@ -23,9 +23,9 @@ use crate::control::reloading::Outcome;
 use crate::control::{ReloadError, Reloading, Shared};
 use crate::logging::LevelHandle;
 use crate::model::clock;
-use crate::os::{memory, service};
+use crate::os::{memory, reader, service};
 use history::{Came, History};
-use step::{applied, Step};
+use step::{applied, Direction, Step};
 
 /// The configuration file, and the settings in force.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl Reloader {
             return Err(ReloadError::Unconfirmed { left_seconds });
         }
         let chunks = self.started.buffer_chunks();
-        let mut step = Step::new(&running.config, &file, chunks);
+        let mut step = Step::new(&running.config, &file, chunks, Direction::Forward);
         if self.log.is_none() {
             step.keep_log_level();
         }
@@ -179,7 +179,7 @@ impl Reloader {
             false if !is_begun => (Vec::new(), possible, running.config.clone()),
             false => {
                 // A command was refused after others had taken effect.
-                let mut back = Step::new(&next, &running.config, chunks);
+                let mut back = Step::new(&next, &running.config, chunks, Direction::Back);
                 back.apply(shared, self.log.as_ref()).await;
                 (changes(&back.next), possible, back.next)
             }
@@ -235,7 +235,8 @@ impl Reloader {
         let Some(Unconfirmed { before, source, .. }) = running.unconfirmed.take() else {
             return;
         };
-        let mut step = Step::new(&running.config, &before, self.started.buffer_chunks());
+        let chunks = self.started.buffer_chunks();
+        let mut step = Step::new(&running.config, &before, chunks, Direction::Back);
         step.apply(shared, self.log.as_ref()).await;
         let kept = step.kept(&before);
         let reverted = running.config.changes_to(&step.next).len();
@@ -259,7 +260,7 @@ impl Reloader {
 
     async fn load(&self) -> Result<(DaemonConfig, String), ReloadError> {
         let path = self.path.clone();
-        let load = move || DaemonConfig::load_with_text(&path);
+        let load = move || reader::configuration(&path);
         Ok(tokio::task::spawn_blocking(load).await??)
     }
 

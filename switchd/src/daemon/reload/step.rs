@@ -16,9 +16,27 @@ use crate::control::Shared;
 use crate::daemon::setup;
 use crate::logging::LevelHandle;
 
-/// Maximum number of attempts to change thresholds while a buffer drains.
-const TRIES: u32 = 10;
+/// Time between attempts to change thresholds while a buffer drains.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
+
+/// Direction of a step, which decides how long it waits for buffers to drain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// To other settings. Whoever asked for them waits, and is told what was not possible.
+    Forward,
+    /// To the settings from before. A paused neighbour may keep a buffer full for seconds, and nobody would try again.
+    Back,
+}
+
+impl Direction {
+    /// Maximum number of attempts.
+    const fn tries(self) -> u32 {
+        match self {
+            Self::Forward => 10,
+            Self::Back => 100,
+        }
+    }
+}
 
 const LOG_LEVEL: &str = "log.level";
 
@@ -30,11 +48,17 @@ pub(super) struct Step<'a> {
     reasons: BTreeMap<String, String>,
     /// True if the command line sets the level.
     is_log_level_kept: bool,
+    direction: Direction,
 }
 
 impl<'a> Step<'a> {
     /// Prepares a step; `chunks` chunks of packet memory are available for buffers.
-    pub(super) fn new(running: &'a DaemonConfig, file: &DaemonConfig, chunks: usize) -> Self {
+    pub(super) fn new(
+        running: &'a DaemonConfig,
+        file: &DaemonConfig,
+        chunks: usize,
+        direction: Direction,
+    ) -> Self {
         let reloaded = running.reloaded(file, chunks);
         let shortage = reloaded.shortage();
         let shortage = shortage.map(|why| (Reloaded::OF_BUFFERS.to_owned(), why));
@@ -43,6 +67,7 @@ impl<'a> Step<'a> {
             reasons: shortage.into_iter().collect(),
             is_log_level_kept: false,
             next: reloaded.next,
+            direction,
         }
     }
 
@@ -131,7 +156,7 @@ impl<'a> Step<'a> {
         for priority in changed {
             let class = after[priority.index()];
             let command = Command::SetClass { priority, class };
-            match ask_until_drained(shared, command).await {
+            match ask_until_drained(shared, command, self.direction.tries()).await {
                 Ok(()) => shared.info.class(priority).mode.set(class.mode),
                 Err(why) => self.take_class_back(priority, why),
             }
@@ -389,8 +414,8 @@ async fn ask(shared: &Shared, command: Command) -> Result<(), String> {
 }
 
 /// Retries: a draining buffer soon frees its memory, unless it is held.
-async fn ask_until_drained(shared: &Shared, command: Command) -> Result<(), String> {
-    for _ in 1..TRIES {
+async fn ask_until_drained(shared: &Shared, command: Command, tries: u32) -> Result<(), String> {
+    for _ in 1..tries {
         match shared.dataplane.ask(command).await {
             Some(Err(CommandError::BufferDrains { .. })) => tokio::time::sleep(TRY_AGAIN).await,
             Some(outcome) => return outcome.map_err(|error| error.to_string()),

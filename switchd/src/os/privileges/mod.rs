@@ -1,9 +1,12 @@
 //! Limits of the daemon's process, and thus of an attacker who exploits a bug in it. Under systemd the unit's sandbox is
 //! added.
 //!
+//! Only [`restrict`] changes the user, since the kernel keeps users and capabilities for each thread: all threads inherit them
+//! from the first one. No program is started later, so the capabilities need not be ambient.
+//!
 //! | from | limit |
 //! |---|---|
-//! | before the first other thread | [`restrict`]: six capabilities, no new privileges, a list of refused system calls |
+//! | before the first other thread | [`restrict`]: another user, six capabilities, no new privileges, a list of refused system calls |
 //! | the same, but for the [`Starter`] | five capabilities, without SYS_ADMIN; files by Landlock, where the kernel has it |
 //! | before the dataplane's threads | [`end_start`]: the same for the starter's thread |
 //! | once frames are forwarded | [`keep_running_calls`]: only the system calls of a running switch, in every thread |
@@ -15,8 +18,12 @@ mod starter;
 use std::collections::BTreeMap;
 
 use caps::{CapSet, Capability, CapsHashSet};
+use nix::sys::prctl;
+use nix::unistd::{self, Uid};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use weir_doctor::NEEDED;
+
+use super::user::User;
 
 pub use calls::keep_running_calls;
 pub use files::Files;
@@ -74,7 +81,10 @@ pub enum PrivilegesError {
     Capabilities(#[from] caps::errors::CapsError),
     /// The kernel lacks support.
     #[error("cannot set no_new_privs: {0}")]
-    NoNewPrivileges(#[from] nix::errno::Errno),
+    NoNewPrivileges(nix::errno::Errno),
+    /// The kernel refused the user.
+    #[error("cannot change to user {0}: {1}")]
+    User(Uid, nix::errno::Errno),
     /// The filter cannot be created or installed.
     #[error("cannot install the system call filter: {0}")]
     Filter(String),
@@ -86,18 +96,48 @@ pub enum PrivilegesError {
     Starter(std::io::Error),
 }
 
-/// Gives up unneeded privileges for this thread and all that it starts, and also SYS_ADMIN and most files for all but the
-/// [`Starter`]. `changes_groups` keeps CAP_CHOWN, which is needed to change the group of a socket.
+/// Changes to `user`, if any, and gives up unneeded privileges for this thread and all that it starts, and also SYS_ADMIN and
+/// most files for all but the [`Starter`]. `changes_groups` keeps CAP_CHOWN, which is needed to change the group of a socket.
 ///
 /// # Errors
 ///
 /// See [`PrivilegesError`]. Privileges given up before an error stay given up.
-pub fn restrict(changes_groups: bool, files: &Files) -> Result<Starter, PrivilegesError> {
+pub fn restrict(
+    user: Option<User>,
+    changes_groups: bool,
+    files: &Files,
+) -> Result<Starter, PrivilegesError> {
     let mut kept: CapsHashSet = NEEDED.into_iter().collect();
     if changes_groups {
         kept.insert(Capability::CAP_CHOWN);
     }
-    // The bounding set first: changing it needs a capability that is dropped with the others.
+    bound(&kept)?;
+    if let Some(user) = user {
+        change_to(user).map_err(|error| PrivilegesError::User(user.uid, error))?;
+    }
+    keep(&kept)?;
+    refuse_calls()?;
+    let starter = Starter::begin()?;
+    end_start(files)?;
+    Ok(starter)
+}
+
+/// Gives up all capabilities, and all files but those that `files` permits: for the [reader](super::reader).
+///
+/// # Errors
+///
+/// See [`PrivilegesError`].
+pub fn restrict_reader(files: &Files) -> Result<(), PrivilegesError> {
+    let none = CapsHashSet::new();
+    bound(&none)?;
+    keep(&none)?;
+    refuse_calls()?;
+    files.restrict()
+}
+
+/// Limits the bounding set, as far as this process may. Before the other sets: changing it needs a capability that is
+/// dropped with the others.
+fn bound(kept: &CapsHashSet) -> Result<(), PrivilegesError> {
     if caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
         for capability in caps::read(None, CapSet::Bounding)? {
             if capability == OF_THE_START || !kept.contains(&capability) {
@@ -105,15 +145,25 @@ pub fn restrict(changes_groups: bool, files: &Files) -> Result<Starter, Privileg
             }
         }
     }
-    caps::clear(None, CapSet::Inheritable)?;
-    keep(&kept)?;
-    nix::sys::prctl::set_no_new_privs()?;
+    Ok(caps::clear(None, CapSet::Inheritable)?)
+}
+
+/// Changes user and group of this thread, which is the only one; the capabilities that it may have stay.
+fn change_to(User { uid, gid }: User) -> nix::Result<()> {
+    prctl::set_keepcaps(true)?;
+    unistd::setgroups(&[])?;
+    unistd::setresgid(gid, gid, gid)?;
+    unistd::setresuid(uid, uid, uid)?;
+    prctl::set_keepcaps(false)?;
+    // Other processes of the user can neither trace it nor read its memory, and no file of its memory is left.
+    prctl::set_dumpable(false)
+}
+
+fn refuse_calls() -> Result<(), PrivilegesError> {
+    prctl::set_no_new_privs().map_err(PrivilegesError::NoNewPrivileges)?;
     let failed = |error: &dyn std::fmt::Display| PrivilegesError::Filter(error.to_string());
-    seccompiler::apply_filter(&filter().map_err(|error| failed(&error))?)
-        .map_err(|error| failed(&error))?;
-    let starter = Starter::begin()?;
-    end_start(files)?;
-    Ok(starter)
+    let filter = filter().map_err(|error| failed(&error))?;
+    seccompiler::apply_filter(&filter).map_err(|error| failed(&error))
 }
 
 /// Gives up SYS_ADMIN and all other files, for this thread and threads that it starts later. The thread of the [`Starter`]
@@ -129,9 +179,11 @@ pub fn end_start(files: &Files) -> Result<(), PrivilegesError> {
     files.restrict()
 }
 
+/// Keeps these capabilities as far as this thread may have them. A change of the user has cleared the effective ones.
 fn keep(kept: &CapsHashSet) -> Result<(), PrivilegesError> {
+    let permitted = caps::read(None, CapSet::Permitted)?;
+    let left = permitted.intersection(kept).copied().collect();
     for set in [CapSet::Effective, CapSet::Permitted] {
-        let left = caps::read(None, set)?.intersection(kept).copied().collect();
         caps::set(None, set, &left)?;
     }
     Ok(())

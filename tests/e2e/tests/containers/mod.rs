@@ -25,9 +25,9 @@ const CLAB_MTU: &str = "9500";
 /// Address from which the container is reached, like a container's management network.
 const HERE: &str = "10.99.0.1/24";
 const CONTAINER: &str = "10.99.0.2";
-/// Hexadecimal mask of the kernel: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF. This process is the keeper, which
+/// Hexadecimal mask of the kernel: CHOWN, KILL, SETGID, SETUID, NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF. This process is the keeper, which
 /// keeps all of the container's.
-const CAPABILITIES: &str = "000000c000207000";
+const CAPABILITIES: &str = "000000c0002070e1";
 
 const TWO_HOSTS: &str = r#"
 name = "two-hosts"

@@ -16,14 +16,18 @@ use weir_tests::{printed, until, PATIENCE};
 
 /// Image set by `cargo xtask image --check`. Without it, one is built from the tests' programs.
 const IMAGE_VARIABLE: &str = "WEIR_IMAGE";
-/// Capabilities that the daemon keeps, as a complete list: `docker run --cap-drop ALL --cap-add …`.
-pub const CAPABILITIES: [&str; 6] = [
+/// Capabilities of a switch and its keeper, as a complete list: `docker run --cap-drop ALL --cap-add …`.
+pub const CAPABILITIES: [&str; 10] = [
     "CAP_NET_ADMIN",
     "CAP_NET_RAW",
     "CAP_BPF",
     "CAP_PERFMON",
     "CAP_SYS_ADMIN",
     "CAP_IPC_LOCK",
+    "CAP_SETUID",
+    "CAP_SETGID",
+    "CAP_CHOWN",
+    "CAP_KILL",
 ];
 /// The container's configuration file, if it has one.
 pub const CONFIGURATION: &str = "/etc/weir/switchd.toml";

@@ -36,6 +36,7 @@ pub struct SwitchProcess {
     has_keeper: bool,
     /// Program file, if not the built one.
     program: Option<PathBuf>,
+    options: Vec<String>,
     events: Vec<Event>,
     next_event: u64,
     missed_events: u64,
@@ -72,6 +73,7 @@ impl SwitchProcess {
             is_frozen: false,
             has_keeper: false,
             program: None,
+            options: Vec::new(),
             events: Vec::new(),
             next_event: 0,
             missed_events: 0,
@@ -94,6 +96,7 @@ impl SwitchProcess {
         };
         let mut command = inside(&self.namespace, &program);
         command.arg("--config").arg(&self.config_file);
+        command.args(&self.options);
         if self.has_keeper {
             command.arg("--keeper");
         }
@@ -117,6 +120,11 @@ impl SwitchProcess {
     /// Uses `program` as the daemon's from the next start on.
     pub fn set_program(&mut self, program: PathBuf) {
         self.program = Some(program);
+    }
+
+    /// Adds these words to the daemon's command line from the next start on.
+    pub fn set_options(&mut self, options: &[&str]) {
+        self.options = options.iter().map(|word| (*word).to_owned()).collect();
     }
 
     /// Makes the daemon's keeper restart it; returns the restart's duration, once the new one

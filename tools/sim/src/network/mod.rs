@@ -11,6 +11,7 @@ mod log;
 mod node;
 mod pauses;
 pub mod plan;
+mod points;
 mod pool;
 mod samples;
 mod switches;
@@ -35,6 +36,7 @@ pub(crate) use flow::pace_from;
 pub use flow::Flow;
 pub use log::{LogEntry, LogKind};
 pub use pauses::{Pause, PAUSES_MAX};
+pub use points::Points;
 pub use samples::Samples;
 
 /// Reason for which a plan cannot run.
@@ -217,6 +219,7 @@ impl Network {
         for flow in self.flows.iter_mut() {
             flow.stop(self.now);
         }
+        self.end_curves();
         let end = self.now + limit;
         let begin = self.now;
         while self.frames.len() > 0 {

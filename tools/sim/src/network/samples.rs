@@ -3,6 +3,7 @@
 use weir_api::run::Series;
 use weir_core::{Bytes, Duration, Instant, PortId, Priority};
 
+use super::points::Points;
 use super::{Event, Flow, Network};
 
 /// Maximum number of points of a curve.
@@ -14,6 +15,8 @@ pub struct Samples {
     interval: Duration,
     /// Points so far.
     count: usize,
+    /// Number of intervals until the end of traffic; `None` before that.
+    ended: Option<usize>,
     curves: Vec<Curve>,
     sums: Option<Sums>,
 }
@@ -37,9 +40,9 @@ pub struct Curve {
     /// The priority.
     pub priority: Priority,
     /// By interval: bytes charged to the ingress buffer.
-    pub ingress: Vec<u64>,
-    /// By interval: bytes that wait for the egress.
-    pub egress: Vec<u64>,
+    pub ingress: Points,
+    /// By interval: bytes that wait for the egress. Only where pauses are recorded.
+    pub egress: Points,
 }
 
 impl Samples {
@@ -54,8 +57,8 @@ impl Samples {
                             switch: switch as u32,
                             port,
                             priority,
-                            ingress: Vec::new(),
-                            egress: Vec::new(),
+                            ingress: Points::default(),
+                            egress: Points::default(),
                         });
                     }
                 }
@@ -67,6 +70,7 @@ impl Samples {
         Self {
             interval,
             count: 0,
+            ended: None,
             curves,
             sums: (network.plan.flows.len() > Series::FLOW_CURVES_MAX).then(Sums::default),
         }
@@ -90,7 +94,7 @@ impl Samples {
     /// A flow receives `length`.
     pub(super) fn note_arrival(&mut self, flow: &mut Flow, now: Instant, length: Bytes) {
         let bin = (now.as_nanos() / self.interval.as_nanos().max(1)) as usize;
-        if bin >= POINTS_MAX {
+        if bin >= self.ended.unwrap_or(POINTS_MAX).min(POINTS_MAX) {
             return;
         }
         let series = match &mut self.sums {
@@ -112,6 +116,7 @@ impl Samples {
             .map(|_| Self {
                 interval: self.interval,
                 count: self.count,
+                ended: self.ended,
                 curves: Vec::new(),
                 sums: self.sums.as_ref().map(|_| Sums::default()),
             })
@@ -149,15 +154,28 @@ fn add(sums: &mut Vec<u64>, more: &[u64]) {
 }
 
 impl Network {
+    /// Ends the curves: results have no points after the end of traffic. A recording of pauses has.
+    pub(super) fn end_curves(&mut self) {
+        if let (None, Some(samples)) = (&self.pauses, &mut self.samples) {
+            let interval = samples.interval.as_nanos().max(1);
+            samples.ended = Some(self.now.as_nanos().div_ceil(interval) as usize);
+        }
+    }
+
     pub(super) fn sample(&mut self) {
         let Some(samples) = &mut self.samples else {
             return;
         };
+        if samples.ended.is_some() {
+            return;
+        }
         for curve in &mut samples.curves {
             let switch = &self.nodes[curve.switch as usize].switch;
             let (ingress, egress) = switch.occupancy(curve.port, curve.priority);
             curve.ingress.push(ingress.get());
-            curve.egress.push(egress.get());
+            if self.pauses.is_some() {
+                curve.egress.push(egress.get());
+            }
         }
         samples.count += 1;
         if samples.count < POINTS_MAX {

@@ -238,8 +238,7 @@ fn series(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> 
         if let PortPeer::Switch(_) = peer {
             let name = scenario.peer_name(peer);
             let key = format!("{}:{name}:{}", scenario.switches[switch], curve.priority);
-            let values = curve.ingress.iter().copied().take(bins).collect();
-            occupancy.insert(key, values);
+            occupancy.insert(key, curve.ingress.first(bins));
         }
     }
     Series {

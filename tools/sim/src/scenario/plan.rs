@@ -3,7 +3,7 @@
 use weir_config::scenario::{Pattern, PortPeer, Scenario, SwitchPort};
 use weir_config::switch::Switch;
 use weir_core::control::StormNeighbour;
-use weir_core::{Duration, Instant, Neighbour, PortId};
+use weir_core::{CableRoom, Duration, Instant, Neighbour, PortId};
 
 use super::{faults, hashes, round_trip, ways};
 use crate::network::plan::{
@@ -146,6 +146,10 @@ fn switch_plan(
 ) -> SwitchPlan {
     for (port, config) in built.ports.iter_mut().enumerate() {
         config.address = port_address(switch as u32, port as u8);
+        // A line has the delay of its cable, except under a fault: measuring it would only delay frames of hosts.
+        if let (true, Some(room)) = (scenario.faults.is_empty(), &mut config.cable) {
+            room.round_trip_max = CableRoom::UNLIMITED;
+        }
     }
     introduce(scenario, switch, ports, &mut built);
     let storm_neighbours = ports

@@ -53,10 +53,10 @@ pub fn timeline(scenario: &Scenario, network: &Network) -> Vec<u8> {
     for curve in network.samples().map_or(&[][..], |it| it.curves()) {
         let interval = network.samples().map_or(0, |it| it.interval().as_nanos());
         let moments = (0..).map(|point: u64| Instant::from_nanos(point * interval));
-        let values = curve.egress.iter().zip(&curve.ingress);
+        let values = curve.egress.iter().zip(curve.ingress.iter());
         for (at, (egress, ingress)) in moments.zip(values) {
             let place = place(curve.switch, curve.port, curve.priority);
-            timeline.depth(place, at, *egress, *ingress);
+            timeline.depth(place, at, egress, ingress);
         }
     }
     for entry in network.log() {

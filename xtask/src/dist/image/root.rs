@@ -16,9 +16,12 @@ const PROGRAMS: [(&str, &str); 6] = [
     ("usr/bin/", "weir-plan"),
     ("usr/bin/", "weir-page"),
 ];
-/// Files for the C library: one user, and a group that may use the API.
+/// Files for the C library: root, the user of the switch, and the group that may use the API.
 const FILES: [(&str, &str); 3] = [
-    ("etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n"),
+    (
+        "etc/passwd",
+        "root:x:0:0:root:/:/usr/sbin/nologin\nweir:x:999:999:weir:/:/usr/sbin/nologin\n",
+    ),
     ("etc/group", "root:x:0:\nweir:x:999:\n"),
     (
         "etc/nsswitch.conf",

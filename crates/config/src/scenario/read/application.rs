@@ -3,6 +3,7 @@
 use weir_core::Duration;
 
 use super::flow::{name_and_ends, Nodes};
+use super::homes::End;
 use super::{keys, reference};
 use crate::reader::{unknown, Names, Table};
 use crate::scenario::application::{Application, HostKind, HOSTS_MAX, PLACEHOLDERS};
@@ -41,7 +42,12 @@ pub(super) fn check_addresses(root: &Table<'_>, kind: HostKind, hosts: usize) {
 pub(super) fn applications(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<Application> {
     let tables = root.tables("application", keys("application"));
     let read = |table: &Table<'_>| {
-        let (name, [from, to]) = name_and_ends(table, nodes, names);
+        let (name, ends) = name_and_ends(table, nodes, names);
+        // Hosts with a kernel have one line.
+        let [from, to] = ends.map(|end| match end {
+            Some(End::Line(line)) => Some(line),
+            Some(End::Any(_)) | None => None,
+        });
         let class = match table.has("class") {
             true => Some(reference(table, "class", "class", nodes.classes)?),
             false => None,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use weir_core::{BitRate, Bytes, Duration};
 
+use super::homes::{End, Homes};
 use super::{keys, reference, switch_list};
 use crate::names::check_name;
 use crate::reader::{Names, Table};
@@ -17,7 +18,9 @@ const FRAME_MAX: u64 = 9216;
 /// Objects that flows refer to.
 pub(super) struct Nodes<'a> {
     pub(super) switches: &'a [String],
+    /// Lines of hosts.
     pub(super) hosts: &'a [String],
+    pub(super) homes: &'a Homes<'a>,
     pub(super) classes: &'a [String],
     pub(super) duration: Duration,
     /// Directory of the files named in the scenario.
@@ -135,17 +138,18 @@ pub(super) fn name_and_ends(
     table: &Table<'_>,
     nodes: &Nodes<'_>,
     names: &Names,
-) -> (Option<String>, [Option<usize>; 2]) {
+) -> (Option<String>, [Option<End>; 2]) {
     let name: Option<String> = table.require("name");
     if let Some(name) = &name {
         names.note(table, "name", name);
         check_name(table, "name", name);
     }
-    let [from, to] = ["from", "to"].map(|end| reference(table, end, "host", nodes.hosts));
+    let ends = ["from", "to"].map(|end| nodes.homes.end(table, end));
+    let [from, to] = ends.map(|end| end.map(|end| nodes.homes.host(end)));
     if from.is_some() && from == to {
         table.complain("to", "must be another host than `from`");
     }
-    (name, [from, to])
+    (name, ends)
 }
 
 /// Reads `[[flow]]` and records the names.
@@ -161,10 +165,12 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
                 None
             };
             let common = Common::read(table, nodes);
+            let name = name?;
+            let [from, to] = nodes.homes.pick(&name, [from?, to?], via.as_deref());
             Some(Flow {
-                name: name?,
-                from: from?,
-                to: to?,
+                name,
+                from,
+                to,
                 via,
                 class: common.class?,
                 rate: common.rate,
@@ -182,13 +188,13 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
     let count = flows.len();
     let mut flows: Vec<Flow> = flows.into_iter().flatten().collect();
     if flows.len() == count {
-        add_waits(&tables, &mut flows);
+        add_waits(&tables, &mut flows, nodes.homes);
     }
     flows
 }
 
 /// Reads `after` and `compute` of each table.
-fn add_waits(tables: &[Table<'_>], flows: &mut [Flow]) {
+fn add_waits(tables: &[Table<'_>], flows: &mut [Flow], homes: &Homes<'_>) {
     let mut graph = Graph::new(flows.len());
     let names: BTreeMap<String, usize> = flows
         .iter()
@@ -196,7 +202,7 @@ fn add_waits(tables: &[Table<'_>], flows: &mut [Flow]) {
         .map(|(index, flow)| (flow.name.clone(), index))
         .collect();
     for (index, table) in tables.iter().enumerate() {
-        let after = waits(table, index, flows, &names);
+        let after = waits((table, tables), index, flows, &names, homes);
         for wait in &after {
             graph.add(wait.flow, index);
         }
@@ -218,11 +224,13 @@ fn add_waits(tables: &[Table<'_>], flows: &mut [Flow]) {
     }
 }
 
+/// `table` is that of flow `index`, one of `tables`.
 fn waits(
-    table: &Table<'_>,
+    (table, tables): (&Table<'_>, &[Table<'_>]),
     index: usize,
     flows: &[Flow],
     names: &BTreeMap<String, usize>,
+    homes: &Homes<'_>,
 ) -> Vec<After> {
     let after: Vec<String> = table.get_or("after", Vec::new());
     let compute: Vec<Duration> = table.get_or("compute", Vec::new());
@@ -242,6 +250,10 @@ fn waits(
         };
         let message = if flow == index {
             Some("waits for itself".to_owned())
+        } else if homes.is_any(table, "from") || homes.is_any(&tables[flow], "to") {
+            Some(format!(
+                "the line on which `{name}` arrives must be the one on which this flow leaves: name one line in both, not a host of several"
+            ))
         } else if flows[flow].to != flows[index].from {
             Some(format!(
                 "`{name}` does not end at this flow's sender, which therefore cannot wait for it"

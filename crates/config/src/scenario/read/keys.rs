@@ -181,6 +181,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
         &[
             "name",
             "switch",
+            "lines",
             "obeys-pfc",
             "police",
             "pause",

@@ -5,6 +5,7 @@ mod baseline;
 mod expect;
 mod fault;
 mod flow;
+mod homes;
 mod keys;
 mod line;
 mod multicast;
@@ -33,6 +34,7 @@ use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
 use fault::Places;
 use flow::Nodes;
+use homes::Homes;
 use keys::keys;
 pub use keys::KEYS;
 use nodes::{check_levels, Network};
@@ -114,6 +116,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
         switches,
         has_levels,
         hosts,
+        multihomed,
         links,
     } = nodes::network(root, &topology::plan(root, seed), link_defaults);
     let host_names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
@@ -130,14 +133,14 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     let nodes = Nodes {
         switches: &switches,
         hosts: &host_names,
+        homes: &Homes::new(&hosts, &multihomed, &adjacency, seed),
         classes: &class_names,
         duration,
         directory,
     };
     let names = Names::default();
     let mut flows = flow::flows(root, &nodes, &names);
-    let around = (&nodes, hosts.as_slice());
-    traffic::extend_flows(&mut flows, root, around, &names, link_defaults.rate, seed);
+    traffic::extend_flows(&mut flows, root, &nodes, &names, link_defaults.rate, seed);
     let applications = application::applications(root, &nodes, &names);
     let is_target = targets(&flows, hosts.len());
     let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target)?;
@@ -220,6 +223,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
         has_levels,
         host_kind,
         hosts,
+        multihomed,
         links,
         link_defaults,
         multicast,

@@ -2,11 +2,10 @@
 
 use weir_core::{ClassMode, FeedbackCoding, MacAddress, PauseRule, Police, PortRole};
 
-use super::line;
-use super::{find, keys, reference};
+use super::{find, homes, keys, line, reference};
 use crate::reader::{Names, Table};
 use crate::scenario::generate::Plan;
-use crate::scenario::{Host, Link, LinkProperties};
+use crate::scenario::{Host, Link, LinkProperties, Multihomed};
 use crate::settings::Value;
 use crate::switch::Class;
 
@@ -15,6 +14,7 @@ pub(super) struct Network {
     pub(super) switches: Vec<String>,
     pub(super) has_levels: Vec<bool>,
     pub(super) hosts: Vec<Host>,
+    pub(super) multihomed: Vec<Multihomed>,
     pub(super) links: Vec<Link>,
 }
 
@@ -29,8 +29,10 @@ pub(super) fn network(root: &Table<'_>, plan: &Plan, defaults: LinkProperties) -
         nodes.take(name);
     }
     let (switches, has_levels) = switches(root, &nodes, plan);
+    let hosts = hosts(root, &nodes, &switches, defaults, plan);
     Network {
-        hosts: hosts(root, &nodes, &switches, defaults, plan),
+        multihomed: homes::multihomed(root, &nodes, &hosts),
+        hosts,
         links: links(root, &switches, defaults, plan),
         switches,
         has_levels,
@@ -72,7 +74,7 @@ pub(super) fn check_levels(root: &Table<'_>, classes: &[Class], has_levels: &[bo
 }
 
 /// Names are used for namespaces, devices and directories.
-fn node_name(table: &Table<'_>, nodes: &Names) -> Option<String> {
+pub(super) fn node_name(table: &Table<'_>, nodes: &Names) -> Option<String> {
     const LENGTH_MAX: usize = 11;
     let name: String = table.require("name")?;
     let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -109,7 +111,8 @@ fn hosts(
             line: defaults,
         })
         .collect();
-    for table in root.tables("host", keys("host")) {
+    let tables = root.tables("host", keys("host")).into_iter();
+    for table in tables.filter(|table| !table.has("lines")) {
         let name = node_name(&table, nodes);
         let switch = reference(&table, "switch", "switch", switches);
         let obeys_pfc = table.get_or("obeys-pfc", true);

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use weir_core::{BitRate, Bytes};
 
 use super::flow::{Common, Nodes};
-use super::{find, keys, reference};
+use super::homes::End;
+use super::{find, keys};
 use crate::document::{Item, Value};
 use crate::reader::{unknown, within, FromItem, Names, Table};
 use crate::scenario::{
-    Collective, Distribution, Flow, Ground, Host, Pairs, Pattern, Sizes, Traffic, TrafficKind,
+    Collective, Distribution, Flow, Ground, Pairs, Pattern, Sizes, Traffic, TrafficKind,
     FLOW_COUNT_MAX,
 };
 use crate::Fraction;
@@ -21,25 +22,31 @@ use crate::Fraction;
 pub(super) fn extend_flows(
     flows: &mut Vec<Flow>,
     root: &Table<'_>,
-    (nodes, hosts): (&Nodes<'_>, &[Host]),
+    nodes: &Nodes<'_>,
     names: &Names,
     line: BitRate,
     seed: u64,
 ) {
-    let switch_of: Vec<usize> = hosts.iter().map(|host| host.switch).collect();
+    let stations = nodes.homes.stations();
+    let switch_of = stations.iter().map(|end| nodes.homes.switch(*end));
+    let switch_of: Vec<usize> = switch_of.collect();
     for (index, table) in root.tables("traffic", keys("traffic")).iter().enumerate() {
-        let Some(traffic) = traffic(table, nodes) else {
+        let Some(traffic) = traffic(table, nodes, &stations) else {
             continue;
         };
         let ground = Ground {
             switch_of: &switch_of,
             line,
+            line_count: nodes.homes.line_count(),
             seed,
             end: nodes.duration,
             taken: flows.len(),
         };
         match traffic.expand(index, &ground) {
-            Ok(more) => {
+            Ok(mut more) => {
+                if !matches!(traffic.kind, TrafficKind::Collective { .. }) {
+                    take_lines(&mut more, nodes, &stations);
+                }
                 if let Some(flow) = more.iter().find(|flow| names.is_taken(&flow.name)) {
                     table.complain(
                         "kind",
@@ -53,6 +60,14 @@ pub(super) fn extend_flows(
             }
             Err(error) => table.complain(error.key, error.message),
         }
+    }
+}
+
+/// Replaces the hosts of flows by the lines that they take.
+fn take_lines(flows: &mut [Flow], nodes: &Nodes<'_>, stations: &[End]) {
+    for flow in flows {
+        let ends = [flow.from, flow.to].map(|station| stations[station]);
+        [flow.from, flow.to] = nodes.homes.pick(&flow.name, ends, None);
     }
 }
 
@@ -99,7 +114,7 @@ impl Kind {
     }
 }
 
-fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
+fn traffic(table: &Table<'_>, nodes: &Nodes<'_>, stations: &[End]) -> Option<Traffic> {
     const COMMON: [&str; 8] = [
         "kind",
         "class",
@@ -122,7 +137,7 @@ fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
         }
     }
     let common = Common::read(table, nodes);
-    let others = nodes.hosts.len().saturating_sub(1) as u64;
+    let others = stations.len().saturating_sub(1) as u64;
     let kind = match kind {
         Kind::Permutation => TrafficKind::Permutation,
         Kind::AllToAll => TrafficKind::AllToAll,
@@ -133,7 +148,7 @@ fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
             }
         }
         Kind::Incast => TrafficKind::Incast {
-            to: reference(table, "to", "host", nodes.hosts)?,
+            to: station(table, "to", nodes, stations)?,
             fan_in: if table.has("fan-in") {
                 within(table, "fan-in", 1, others)? as usize
             } else {
@@ -147,7 +162,7 @@ fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
         },
         Kind::Collective(collective) => TrafficKind::Collective {
             collective,
-            group: group(table, nodes)?,
+            group: group(table, nodes, stations)?,
             size: match common.pattern {
                 Pattern::Burst { size } => size,
                 _ => {
@@ -301,11 +316,39 @@ pub(super) fn short_file(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// The hosts of a collective, in order: all if the file does not set them.
-fn group(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Vec<usize>> {
+/// The place in `stations` of the host that `key` names.
+fn station(table: &Table<'_>, key: &str, nodes: &Nodes<'_>, stations: &[End]) -> Option<usize> {
+    let end = nodes.homes.end(table, key)?;
+    let found = stations.iter().position(|station| *station == end);
+    if found.is_none() {
+        let host = nodes.homes.name(nodes.homes.host(end));
+        table.complain(
+            key,
+            format!(
+                "`{}` is a line of `{host}`: name the host",
+                nodes.homes.name(end)
+            ),
+        );
+    }
+    found
+}
+
+/// The lines of a collective, in order: those of all hosts if the file does not set them.
+fn group(table: &Table<'_>, nodes: &Nodes<'_>, stations: &[End]) -> Option<Vec<usize>> {
     const KEY: &str = "group";
     if !table.has(KEY) {
-        return Some((0..nodes.hosts.len()).collect());
+        let line = |end: &End| match end {
+            End::Line(line) => Some(*line),
+            End::Any(_) => {
+                let host = nodes.homes.name(*end);
+                table.complain(
+                    "kind",
+                    format!("`{host}` has several lines, and flows wait for those that arrive on their own: set `{KEY}`, with one line of each host"),
+                );
+                None
+            }
+        };
+        return stations.iter().map(line).collect();
     }
     let names: Vec<String> = table.get(KEY)?;
     let mut group = Vec::with_capacity(names.len());

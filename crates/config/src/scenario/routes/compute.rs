@@ -109,7 +109,7 @@ pub(in crate::scenario) fn up_down(
 }
 
 /// Links from every switch to `target`, computed backwards over steps `may_step(from, to)`.
-fn distances(
+pub(in crate::scenario) fn distances(
     adjacency: &Adjacency,
     target: usize,
     may_step: impl Fn(usize, usize) -> bool,

@@ -46,7 +46,7 @@ impl Traffic {
         mut random: Random,
     ) -> Result<Vec<Flow>, TrafficError> {
         let host_count = ground.switch_of.len();
-        let mean_gap_nanos = mean_gap_nanos(arrivals, ground.line, host_count);
+        let mean_gap_nanos = mean_gap_nanos(arrivals, ground.line, ground.line_count);
         let ends = Ends::new(arrivals.pairs, ground.switch_of, &mut random)?;
         let mut flows = Vec::new();
         let mut now = self.start.as_nanos() as f64;
@@ -72,10 +72,10 @@ impl Traffic {
 }
 
 /// From one burst of any host to the next.
-fn mean_gap_nanos(arrivals: &Arrivals<'_>, line: BitRate, host_count: usize) -> f64 {
+fn mean_gap_nanos(arrivals: &Arrivals<'_>, line: BitRate, line_count: usize) -> f64 {
     const BITS_PER_BYTE: f64 = 8.0;
     const NANOS_PER_SECOND: f64 = 1e9;
-    let bits_per_second = arrivals.load.as_f64() * line.get() as f64 * host_count as f64;
+    let bits_per_second = arrivals.load.as_f64() * line.get() as f64 * line_count as f64;
     BITS_PER_BYTE * arrivals.sizes.mean() / bits_per_second * NANOS_PER_SECOND
 }
 

@@ -99,6 +99,8 @@ pub struct Ground<'a> {
     pub switch_of: &'a [usize],
     /// The rate of a host's line.
     pub line: BitRate,
+    /// Number of lines of all hosts.
+    pub line_count: usize,
     /// Seed of the scenario.
     pub seed: u64,
     /// End of the scenario.

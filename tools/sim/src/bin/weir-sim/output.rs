@@ -1,9 +1,12 @@
 //! Output files and progress messages.
 
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 /// Writes `text` to `path`, creating its directory; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<()> {
@@ -16,10 +19,31 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 
 /// Writes `bytes` to `path`, creating its directory.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    }
+    create_directory(path)?;
     std::fs::write(path, bytes).with_context(|| path.display().to_string())
+}
+
+/// Writes `value` as JSON to `path`, creating its directory; `-` is standard output. A file never is in memory as a whole.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    if path.as_os_str() == "-" {
+        return write(path, &serde_json::to_string_pretty(value)?);
+    }
+    create_directory(path)?;
+    let written = File::create(path).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        serde_json::to_writer_pretty(&mut file, value)?;
+        file.flush()
+    });
+    written.with_context(|| path.display().to_string())
+}
+
+fn create_directory(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(directory) => {
+            std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns a bar of `length` steps on standard error; hidden if that is no terminal.

@@ -10,7 +10,7 @@ use weir_sim::network::{Network, PAUSES_MAX};
 use weir_sim::scenario::{run as simulate, timeline, Options, Progress, Recorder};
 
 use crate::cli::{RunArguments, Source};
-use crate::output::{bar, bar_with_lines, write, write_bytes};
+use crate::output::{bar, bar_with_lines, write, write_bytes, write_json};
 use crate::watch::Watch;
 
 const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
@@ -58,7 +58,7 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     bar.finish_and_clear();
     let result = result.with_context(|| replay(&arguments.source, scenario.seed))?;
     if let Some(path) = &arguments.json {
-        write(path, &serde_json::to_string_pretty(&result)?)?;
+        write_json(path, &result)?;
     }
     if let Some(path) = &arguments.svg {
         let columns = [(scenario.name.as_str(), &result)];

@@ -54,11 +54,11 @@ pub(super) struct Topology {
     is_switch: Vec<bool>,
     /// Between switches.
     pub(super) links: Vec<Link>,
-    /// Lines by host.
-    pub(super) hosts: BTreeMap<u64, HostLine>,
+    /// By host: its lines, at least one.
+    pub(super) hosts: BTreeMap<u64, Vec<HostLine>>,
     /// Most common rate and delay of hosts' lines; there is at least one host.
     pub(super) host_line: (BitRate, Duration),
-    /// By node: the smallest node that it can reach.
+    /// By switch: the smallest switch that it can reach.
     islands: Vec<u64>,
 }
 
@@ -110,10 +110,10 @@ impl Topology {
             topology.add_link(&mut words, &mut seen)?;
         }
         let mut lines: BTreeMap<(BitRate, Duration), usize> = BTreeMap::new();
-        for host in topology.hosts.values() {
+        for host in topology.hosts.values().flatten() {
             *lines.entry((host.rate, host.delay)).or_default() += 1;
         }
-        let Some((line, _)) = lines.into_iter().max_by_key(|(_, hosts)| *hosts) else {
+        let Some((line, _)) = lines.into_iter().max_by_key(|(_, count)| *count) else {
             let word = words.next("a link to a host: nodes that are no switches are hosts");
             return Err(word.map_or_else(
                 |error| error,
@@ -125,14 +125,12 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Joins nodes with links to islands, by way of nodes with smaller numbers (Galler and Fischer, 1964).
+    /// Joins switches with links to islands, by way of those with smaller numbers (Galler and Fischer, 1964). Hosts join
+    /// nothing: they do not forward.
     fn join_islands(&mut self) {
-        let links = self.links.iter().map(|link| link.ends);
-        let lines = self.hosts.iter();
-        let lines = lines.map(|(host, line)| [*host, line.switch]);
-        let joins: Vec<[u64; 2]> = links.chain(lines).collect();
+        let joins: Vec<[u64; 2]> = self.links.iter().map(|link| link.ends).collect();
         for ends in joins {
-            let [a, b] = ends.map(|node| self.island(node));
+            let [a, b] = ends.map(|switch| self.island(switch));
             self.islands[a.max(b) as usize] = a.min(b);
         }
     }
@@ -146,9 +144,15 @@ impl Topology {
         node as u64
     }
 
-    /// True if links lead from one node to the other.
+    /// True if links lead from one host to the other.
     pub(super) fn is_joined(&mut self, a: u64, b: u64) -> bool {
-        self.island(a) == self.island(b)
+        let [a, b] = [a, b].map(|host| {
+            let lines = self.hosts.get(&host).into_iter().flatten();
+            let switches: Vec<u64> = lines.map(|line| line.switch).collect();
+            let islands = switches.into_iter().map(|switch| self.island(switch));
+            islands.collect::<Vec<u64>>()
+        });
+        a.iter().any(|island| b.contains(island))
     }
 
     pub(super) fn node_count(&self) -> u64 {
@@ -229,28 +233,22 @@ impl Topology {
             (false, false) => Err(first.wrong(format!(
                 "{from} and {to} are both hosts; put a switch between them"
             ))),
-            (false, true) => self.add_host([from, to], (rate, delay), &first),
-            (true, false) => self.add_host([to, from], (rate, delay), &first),
+            (false, true) => {
+                self.add_host([from, to], (rate, delay));
+                Ok(())
+            }
+            (true, false) => {
+                self.add_host([to, from], (rate, delay));
+                Ok(())
+            }
         }
     }
 
-    fn add_host(
-        &mut self,
-        [host, switch]: [u64; 2],
-        (rate, delay): (BitRate, Duration),
-        word: &Word<'_>,
-    ) -> Result<(), ImportError> {
-        let line = HostLine {
+    fn add_host(&mut self, [host, switch]: [u64; 2], (rate, delay): (BitRate, Duration)) {
+        self.hosts.entry(host).or_default().push(HostLine {
             switch,
             rate,
             delay,
-        };
-        match self.hosts.insert(host, line) {
-            None => Ok(()),
-            Some(other) => Err(word.wrong(format!(
-                "host {host} has a link to {} already; a scenario's host has one: make a host of its own for each link",
-                other.switch
-            ))),
-        }
+        });
     }
 }

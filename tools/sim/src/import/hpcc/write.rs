@@ -8,7 +8,7 @@ use weir_config::units::{format_duration, format_rate, format_size};
 use weir_core::{BitRate, Bytes, Duration};
 
 use super::flows::Flow;
-use super::topology::Topology;
+use super::topology::{HostLine, Topology};
 use super::Hpcc;
 
 /// xoff in bytes for each Gbit/s of the fastest line, as in `scenarios/incast.toml`, and xon.
@@ -33,7 +33,7 @@ pub(super) fn scenario(
     let duration = files
         .duration
         .unwrap_or_else(|| duration(topology, flows, first));
-    head(&mut out, files, (flows.len(), first), traced);
+    head(&mut out, (files, topology), (flows.len(), first), traced);
     let (rate, delay) = topology.host_line;
     let (rate, delay) = (format_rate(rate), format_duration(delay));
     let _ = write!(
@@ -52,18 +52,20 @@ pub(super) fn scenario(
     for switch in topology.switches() {
         let _ = write!(out, "\n[[switch]]\nname = \"s{switch}\"\n");
     }
-    for (host, line) in &topology.hosts {
-        let _ = write!(
-            out,
-            "\n[[host]]\nname = \"h{host}\"\nswitch = \"s{}\"\n",
-            line.switch
-        );
-        let (rate, delay) = topology.host_line;
-        if line.rate != rate {
-            let _ = writeln!(out, "rate = \"{}\"", format_rate(line.rate));
+    for (host, lines) in &topology.hosts {
+        let name = |index: usize| match lines.len() {
+            1 => format!("h{host}"),
+            _ => format!("h{host}-{}", index + 1),
+        };
+        for (index, line) in lines.iter().enumerate() {
+            write_line(&mut out, topology, &name(index), line);
         }
-        if line.delay != delay {
-            let _ = writeln!(out, "delay = \"{}\"", format_duration(line.delay));
+        if lines.len() > 1 {
+            let names: Vec<String> = (0..lines.len())
+                .map(|index| format!("\"{}\"", name(index)))
+                .collect();
+            let names = names.join(", ");
+            let _ = write!(out, "\n[[host]]\nname = \"h{host}\"\nlines = [{names}]\n");
         }
     }
     for link in &topology.links {
@@ -93,8 +95,28 @@ pub(super) fn scenario(
     out
 }
 
+fn write_line(out: &mut String, topology: &Topology, name: &str, line: &HostLine) {
+    let _ = write!(
+        out,
+        "\n[[host]]\nname = \"{name}\"\nswitch = \"s{}\"\n",
+        line.switch
+    );
+    let (rate, delay) = topology.host_line;
+    if line.rate != rate {
+        let _ = writeln!(out, "rate = \"{}\"", format_rate(line.rate));
+    }
+    if line.delay != delay {
+        let _ = writeln!(out, "delay = \"{}\"", format_duration(line.delay));
+    }
+}
+
 /// Writes the source, and what the files do not contain.
-fn head(out: &mut String, files: &Hpcc<'_>, (flows, first): (usize, Duration), traced: &[String]) {
+fn head(
+    out: &mut String,
+    (files, topology): (&Hpcc<'_>, &Topology),
+    (flows, first): (usize, Duration),
+    traced: &[String],
+) {
     let _ = write!(
         out,
         "# Made by weir-sim import hpcc of {} and {}.\n#\n# A node is s or h and its number there. A flow is p, its port, and its place among the {flows}; they begin {} earlier than\n# there. Sizes are of frames: {} B of a flow and {} B of headers in each. Routes, thresholds, marking and duration are not in\n# those files: change them to what is to be tried.\n",
@@ -104,6 +126,13 @@ fn head(out: &mut String, files: &Hpcc<'_>, (flows, first): (usize, Duration), t
         files.payload.get(),
         files.header.get(),
     );
+    let mut several = topology.hosts.iter().filter(|(_, lines)| lines.len() > 1);
+    if let Some((host, _)) = several.next() {
+        let _ = writeln!(
+            out,
+            "# A host of several links has as many lines: h{host}-1 is its first line, and a flow of h{host} takes one of the nearest."
+        );
+    }
     if let Some(trace) = files.trace {
         let _ = writeln!(
             out,
@@ -121,7 +150,8 @@ fn head(out: &mut String, files: &Hpcc<'_>, (flows, first): (usize, Duration), t
 /// A class for each priority group.
 fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
     let lines = topology.links.iter().map(|link| (link.rate, link.delay));
-    let hosts = topology.hosts.values().map(|line| (line.rate, line.delay));
+    let hosts = topology.hosts.values().flatten();
+    let hosts = hosts.map(|line| (line.rate, line.delay));
     let lines = || lines.clone().chain(hosts.clone());
     let fastest = lines().map(|(rate, _)| rate).max();
     let fastest = fastest.unwrap_or(topology.host_line.0);
@@ -172,8 +202,9 @@ fn duration(topology: &Topology, flows: &[Flow], first: Duration) -> Duration {
         by_host.entry(flow.to).or_default()[1] += bytes;
     }
     let busy = by_host.iter().filter_map(|(host, bytes)| {
-        let line = topology.hosts.get(host)?;
-        Some(line.rate.time_for(Bytes::new(bytes[0].max(bytes[1]))))
+        // All of its flows may take the same line.
+        let rates = topology.hosts.get(host)?.iter().map(|line| line.rate);
+        Some(rates.min()?.time_for(Bytes::new(bytes[0].max(bytes[1]))))
     });
     let busy = busy.max().unwrap_or(Duration::ZERO);
     let last = flows.iter().map(|flow| since(flow.start, first));
