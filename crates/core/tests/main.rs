@@ -3,6 +3,7 @@
 
 mod adversary;
 mod authentication;
+mod calls;
 mod control;
 mod level_node;
 mod levels;

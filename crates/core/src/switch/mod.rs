@@ -10,6 +10,7 @@
 mod admission;
 mod ahead;
 mod commands;
+mod events;
 mod forwarding;
 mod levels;
 mod link;
@@ -26,15 +27,17 @@ mod virtual_queues;
 use std::collections::VecDeque;
 
 use admission::{Charges, Pools};
+use events::Events;
 use forwarding::{Forwarding, Vlans};
 use levels::LevelTable;
 use link::Loops;
-use observe::{Events, Flows};
+use observe::Flows;
 use port::Port;
 use recovery::{Ages, Detector, StormClock};
 use schedule::Ready;
 use virtual_queues::VirtualQueues;
 
+use crate::command::CommandError;
 use crate::config::{ConfigError, MarkAt, SwitchConfig};
 use crate::counters::{DropReason, PortCounters};
 use crate::frame::{Discarded, FrameHandle};
@@ -44,6 +47,7 @@ use crate::sets::PrioritySet;
 use crate::units::{Bytes, PortId, Priority};
 use crate::wire::ControlFrame;
 
+pub use events::EVENT_CAPACITY;
 pub(crate) use forwarding::check_route;
 pub use forwarding::{
     How, LearntEntry, PinEntry, PinnedBy, RouteEntry, VlanTraffic, VLANS_SEEN_MAX,
@@ -51,7 +55,7 @@ pub use forwarding::{
 pub use link::{CreditGauges, PauseGauges, BLOCKED_VLANS_MAX};
 pub use observe::{
     CableGauges, Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PoolGauges,
-    PriorityGauges, StormGauges, EVENT_CAPACITY, HALVINGS, WAYS,
+    PriorityGauges, StormGauges, HALVINGS, WAYS,
 };
 
 /// A frame to send.
@@ -248,6 +252,12 @@ impl Switch {
     /// Number of frames admitted and not yet completed.
     pub fn held_frames(&self) -> usize {
         self.charges.held()
+    }
+
+    fn port_mut(&mut self, port: PortId) -> Result<&mut Port, CommandError> {
+        self.ports
+            .get_mut(port.index())
+            .ok_or(CommandError::NoSuchPort(port))
     }
 
     /// A port's counters.

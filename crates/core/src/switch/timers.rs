@@ -48,6 +48,28 @@ impl Switch {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
+    /// The time at which [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout)
+    /// without the frames that ports may send. It may be too early, never too late. O(1) while nothing has changed at a
+    /// port; otherwise O(ports), and O(lossless priorities) for each changed port.
+    pub fn next_timer(&mut self) -> Option<Instant> {
+        if !self.ready.timer_ports.is_empty() {
+            self.settle_port_timers();
+        }
+        let timer = self.common_timer().min(self.ready.first_port_timer);
+        (timer != Instant::FAR_FUTURE).then_some(timer)
+    }
+
+    #[inline(never)]
+    fn settle_port_timers(&mut self) {
+        for port in core::mem::take(&mut self.ready.timer_ports).iter() {
+            if let Some(state) = self.ports.get(port.index()) {
+                self.ready.port_timers[port.index()] = self.port_timer(state);
+            }
+        }
+        let first = self.ready.port_timers.iter().copied().min();
+        self.ready.first_port_timer = first.unwrap_or(Instant::FAR_FUTURE);
+    }
+
     /// Returns when the next timer is due, without those for frames that ports may send.
     fn earliest_timer(&self) -> Instant {
         let of_ports = self.ports.iter().map(|port| self.port_timer(port));
@@ -55,7 +77,7 @@ impl Switch {
     }
 
     /// Returns when the next timer without a port is due.
-    pub(super) fn common_timer(&self) -> Instant {
+    fn common_timer(&self) -> Instant {
         [
             self.ages.next(),
             self.next_storm_sample(),
@@ -74,7 +96,7 @@ impl Switch {
         )
     }
 
-    pub(super) fn port_timer(&self, port: &Port) -> Instant {
+    fn port_timer(&self, port: &Port) -> Instant {
         let mut next = port.link_sent.refresh_at().min(port.outage.next_change());
         if let (Some(echo), true) = (&port.echo, port.up) {
             next = next.min(echo.next_at());

@@ -6,10 +6,9 @@
 mod handover;
 mod reconfigure;
 
-use super::port::Port;
 use super::Switch;
 use crate::command::{Command, CommandError};
-use crate::units::{Instant, PortId};
+use crate::units::Instant;
 
 impl Switch {
     /// Applies a command of the control plane.
@@ -116,11 +115,5 @@ impl Switch {
                 Ok(())
             }
         }
-    }
-
-    pub(in crate::switch) fn port_mut(&mut self, port: PortId) -> Result<&mut Port, CommandError> {
-        self.ports
-            .get_mut(port.index())
-            .ok_or(CommandError::NoSuchPort(port))
     }
 }

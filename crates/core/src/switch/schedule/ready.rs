@@ -14,10 +14,10 @@ pub(in crate::switch) struct Ready {
     ports: PortSet,
     /// Set if a timer may be earlier than before.
     timers: bool,
-    timer_ports: PortSet,
+    pub(in crate::switch) timer_ports: PortSet,
     /// By port: a lower bound of its timers, except for those of `timer_ports`.
-    port_timers: Vec<Instant>,
-    first_port_timer: Instant,
+    pub(in crate::switch) port_timers: Vec<Instant>,
+    pub(in crate::switch) first_port_timer: Instant,
     all: PortSet,
 }
 
@@ -97,28 +97,6 @@ impl Switch {
             .min()?;
         // A wait for credits ends when they arrive, not at a time.
         (resumes != Instant::FAR_FUTURE).then(|| resumes.max(free_at))
-    }
-
-    /// The time at which [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout)
-    /// without the frames that ports may send. It may be too early, never too late. O(1) while nothing has changed at a
-    /// port; otherwise O(ports), and O(lossless priorities) for each changed port.
-    pub fn next_timer(&mut self) -> Option<Instant> {
-        if !self.ready.timer_ports.is_empty() {
-            self.settle_port_timers();
-        }
-        let timer = self.common_timer().min(self.ready.first_port_timer);
-        (timer != Instant::FAR_FUTURE).then_some(timer)
-    }
-
-    #[inline(never)]
-    fn settle_port_timers(&mut self) {
-        for port in core::mem::take(&mut self.ready.timer_ports).iter() {
-            if let Some(state) = self.ports.get(port.index()) {
-                self.ready.port_timers[port.index()] = self.port_timer(state);
-            }
-        }
-        let first = self.ready.port_timers.iter().copied().min();
-        self.ready.first_port_timer = first.unwrap_or(Instant::FAR_FUTURE);
     }
 
     /// Returns true if [`next_timer`](Self::next_timer) may be earlier than at the last call. O(1).
