@@ -350,6 +350,7 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
         let port = port("v0");
         let all = port["tx_frames_total"].as_u64()?;
         let missing = all - behind..=all - before;
+        eprintln!("{missing:?} are missing, {} counted", lost(&port));
         (*missing.start() >= 50 && missing.contains(&lost(&port))).then_some(lost(&port))
     });
     assert!(all_missing >= 50);

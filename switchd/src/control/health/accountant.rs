@@ -10,7 +10,7 @@ use weir_doctor::ethtool;
 use weir_doctor::link::Counts;
 
 use super::devices::DeviceMeter;
-use super::missing::{Ledger, Look};
+use super::missing::{Around, Ledger, Look};
 use crate::control::shared::{Missing, Shared};
 use crate::model::clock;
 
@@ -48,13 +48,20 @@ impl Accountant {
             .collect()
     }
 
-    /// Compares the counts taken at one moment.
+    /// True while a port's device is new, or it has none.
+    pub(super) fn is_settling(&self) -> bool {
+        self.0.iter().any(|place| place.ledger.is_settling())
+    }
+
+    /// Compares the counts taken at one moment. `sent_before` has the devices' indexes and the frames that they had sent
+    /// before the others were read, while [`is_settling`](Self::is_settling).
     pub(super) fn look(
         &mut self,
         shared: &Shared,
         verdicts: &[Verdicts],
         snapshot: &Snapshot,
         devices: &[DeviceMeter],
+        sent_before: Option<&[(u32, u64)]>,
     ) {
         let age = clock::now().saturating_since(snapshot.at);
         let is_old = age.as_nanos() > FIGURES_AGE_MAX.as_nanos() as u64;
@@ -72,7 +79,16 @@ impl Accountant {
             let missing = match device.counts() {
                 Some((ifindex, counts)) if ifindex != 0 && !shared.links.is_gone(id) => {
                     let counts_sent = place.counts_sent(ifindex, &info.device);
-                    let look = look(verdicts, state, counts);
+                    let before = sent_before.and_then(|all| all.get(id.index()));
+                    let before = before.filter(|(of, _)| *of == ifindex);
+                    let around = before.map(|(_, sent_before)| Around {
+                        sent_before: *sent_before,
+                        redirected_after: of(&shared.dataplane.xdp_verdicts(id), "redirected"),
+                    });
+                    let look = Look {
+                        around,
+                        ..look(verdicts, state, counts)
+                    };
                     place.ledger.look(ifindex, counts_sent, look)
                 }
                 _ => place.ledger.pause(),
@@ -128,13 +144,15 @@ impl Place {
     }
 }
 
+fn of(verdicts: &Verdicts, name: &str) -> u64 {
+    let mut found = verdicts.iter().filter(|(verdict, _)| *verdict == name);
+    found.next().map_or(0, |(_, count)| *count)
+}
+
 fn look(verdicts: &Verdicts, state: &PortSnapshot, device: Counts) -> Look {
     let kernel = &state.kernel;
     let refused = kernel.rx_dropped_total + kernel.rx_ring_full_total;
-    let of = |name: &str| {
-        let mut found = verdicts.iter().filter(|(verdict, _)| *verdict == name);
-        found.next().map_or(0, |(_, count)| *count)
-    };
+    let of = |name: &str| of(verdicts, name);
     let all: u64 = verdicts.iter().map(|(_, count)| count).sum();
     let by_express = state
         .counters
@@ -151,5 +169,6 @@ fn look(verdicts: &Verdicts, state: &PortSnapshot, device: Counts) -> Look {
         refused,
         sent: left.saturating_sub(known),
         device,
+        around: None,
     }
 }

@@ -11,6 +11,8 @@ use crate::control::shared::Missing;
 
 /// Consecutive checks, a second apart, in which a frame must be missing.
 const LOOKS: usize = 3;
+/// Checks of a new device that improve the totals from which its frames are counted.
+const SETTLING: usize = 8;
 /// Number of frames that the device must have counted before its count is trusted.
 const TRUSTED_AFTER: u64 = 64;
 
@@ -29,6 +31,18 @@ pub(super) struct Look {
     pub sent: u64,
     /// The device's counts.
     pub device: Counts,
+    /// Read while the device is new.
+    pub around: Option<Around>,
+}
+
+/// Totals read on the other side of a check's others. The difference of two totals is that of one moment only if no frame
+/// passed between the two readings; of these and the others, one pair errs to either side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Around {
+    /// Frames that the device had sent before the others were read.
+    pub sent_before: u64,
+    /// Frames that the program had redirected once the others were read.
+    pub redirected_after: u64,
 }
 
 /// Counters at two consecutive places of a frame's path.
@@ -67,6 +81,8 @@ fn keep(list: &mut VecDeque<u64>, value: u64) {
 pub(super) struct Ledger {
     /// The device, and its totals when it was first seen or its counts restarted.
     base: Option<(u32, Look)>,
+    /// Checks of this device with [`Look::around`], up to [`SETTLING`].
+    checks: usize,
     latest: Look,
     receive: Pair,
     transmit: Pair,
@@ -85,6 +101,7 @@ impl Ledger {
             self.begin(ifindex, now);
         }
         self.latest = now;
+        self.settle(&now);
         let Some((_, base)) = self.base else {
             return self.lost_before;
         };
@@ -109,6 +126,32 @@ impl Ledger {
         }
     }
 
+    /// Takes the closest of several readings: frames that passed between two of them would be missing for ever.
+    fn settle(&mut self, now: &Look) {
+        if !self.is_settling() {
+            return;
+        }
+        let (Some((_, base)), Some(around)) = (&mut self.base, now.around) else {
+            return;
+        };
+        self.checks += 1;
+        let sent = now.sent.saturating_sub(base.sent);
+        let counted = around.sent_before.saturating_sub(sent);
+        let received = now.received.saturating_sub(base.received);
+        let redirected = around.redirected_after.saturating_sub(received);
+        if self.checks == 1 {
+            (base.device.sent, base.redirected) = (counted, redirected);
+        }
+        // A frame lost meanwhile moves neither.
+        base.device.sent = base.device.sent.max(counted);
+        base.redirected = base.redirected.min(redirected);
+    }
+
+    /// True if a check should have [`Look::around`].
+    pub(super) fn is_settling(&self) -> bool {
+        self.checks < SETTLING
+    }
+
     /// Notes that frames are delayed on purpose: frames missing now are not lost.
     pub(super) fn pass_over(&mut self) {
         for pair in [&mut self.receive, &mut self.transmit, &mut self.dropped] {
@@ -117,9 +160,9 @@ impl Ledger {
         }
     }
 
-    /// True if the device is known to count frames sent by AF_XDP.
+    /// True if the device is known to count frames sent by AF_XDP, and has been checked often enough to compare them.
     pub(super) fn is_trusted(&self) -> bool {
-        self.is_trusted
+        self.is_trusted && self.checks > LOOKS
     }
 
     /// Notes that the port has no device.
@@ -136,6 +179,7 @@ impl Ledger {
             dropped: self.lost_before.dropped + self.dropped.lost,
         };
         self.base = Some((ifindex, now));
+        self.checks = 0;
         (self.receive, self.transmit, self.dropped) = Default::default();
         self.is_trusted = false;
     }
@@ -180,6 +224,41 @@ mod tests {
             ..whole(1_000 * second)
         });
         assert_eq!(missing, Missing::default());
+    }
+
+    /// A check while `rate` frames pass between any two readings.
+    fn busy(frames: u64, rate: u64) -> Look {
+        Look {
+            redirected: frames,
+            received: frames + rate,
+            sent: frames + rate,
+            device: Counts {
+                sent: frames + 2 * rate,
+                receive_dropped: 0,
+            },
+            around: Some(Around {
+                sent_before: frames,
+                redirected_after: frames + 2 * rate,
+            }),
+            ..Look::default()
+        }
+    }
+
+    #[test]
+    fn frames_on_their_way_at_the_first_check_are_not_missing_later() {
+        let mut ledger = Ledger::default();
+        let missing = looks(&mut ledger, 20, |second| match second {
+            0..3 => busy(10_000 + 1_000 * second, 40),
+            _ => busy(20_000, 0),
+        });
+        assert_eq!(missing, Missing::default());
+        // The checks without traffic have shown the exact difference.
+        let missing = looks(&mut ledger, 10, |_| Look {
+            redirected: 20_007,
+            sent: 20_005,
+            ..busy(20_000, 0)
+        });
+        assert_eq!((missing.receive, missing.transmit), (7, 5));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use weir_api::daemon::health::{Health, HealthReason};
 use weir_api::words::{HealthVerdict, Trouble, Verdict};
 use weir_core::{PortId, Priority};
 use weir_dataplane::messages::{PortSnapshot, Snapshot};
+use weir_doctor::link;
 
 use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
@@ -37,10 +38,15 @@ pub async fn watch(shared: Arc<Shared>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        let sent_before = match accountant.is_settling() {
+            true => read_sent(&shared).await,
+            false => None,
+        };
         let verdicts = accountant.read_verdicts(&shared);
         let snapshot = shared.dataplane.fresh_snapshot().await;
         devices = read_devices(&shared, devices).await;
-        accountant.look(&shared, &verdicts, &snapshot, &devices);
+        let before = sent_before.as_deref();
+        accountant.look(&shared, &verdicts, &snapshot, &devices, before);
         windows.push(sample(&shared, &snapshot, &devices, &mut accountant));
         let policy = shared.info.deadlock_policy.get();
         log_ports(&windows.last_second(&shared.info, policy));
@@ -64,6 +70,19 @@ async fn read_devices(shared: &Shared, mut meters: Vec<DeviceMeter>) -> Vec<Devi
     // Fails only while the daemon ends.
     read.await
         .unwrap_or_else(|_| vec![DeviceMeter::default(); count])
+}
+
+/// Reads the indexes of the ports' devices and the frames that they have sent; `None` while the daemon ends.
+async fn read_sent(shared: &Shared) -> Option<Vec<(u32, u64)>> {
+    let numbers: Vec<u32> = shared.info.ports.iter().map(PortInfo::ifindex).collect();
+    let read = spawn_blocking(move || {
+        let sent = |ifindex| {
+            let device = link::find(ifindex).ok().flatten();
+            (ifindex, device.map_or(0, |device| device.counts.sent))
+        };
+        numbers.into_iter().map(sent).collect()
+    });
+    read.await.ok()
 }
 
 fn sample(
