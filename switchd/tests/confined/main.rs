@@ -348,7 +348,8 @@ fn a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else() {
     let foreign = tempfile::tempdir().unwrap();
     // It remains root, and removes the directories in the end.
     let mut victim = Command::new("sh")
-        .args(["-c", "cat && rm -r -- \"$@\"", "victim"])
+        // In the unit, root may not write in the directory of another user.
+        .args(["-c", "cat && chown 0 \"$1\" && rm -r -- \"$@\"", "victim"])
         .args([own.path(), foreign.path()])
         .stdin(Stdio::piped())
         .spawn()

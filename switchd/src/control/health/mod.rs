@@ -42,10 +42,12 @@ pub async fn watch(shared: Arc<Shared>) {
             true => read_sent(&shared).await,
             false => None,
         };
+        let read_at = clock::now();
         let verdicts = accountant.read_verdicts(&shared);
         let snapshot = shared.dataplane.fresh_snapshot().await;
         devices = read_devices(&shared, devices).await;
-        let before = sent_before.as_deref();
+        // A busy dataplane may not have answered, and the snapshot is an old one.
+        let before = sent_before.as_deref().filter(|_| snapshot.at >= read_at);
         accountant.look(&shared, &verdicts, &snapshot, &devices, before);
         windows.push(sample(&shared, &snapshot, &devices, &mut accountant));
         let policy = shared.info.deadlock_policy.get();
