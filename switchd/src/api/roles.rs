@@ -12,6 +12,7 @@ use axum::Router;
 use nix::unistd::Group;
 
 use super::ApiError;
+use crate::os::user::or_none;
 
 /// Route that predicts the treatment of a frame.
 const TRACE: &str = "/v1/trace";
@@ -39,7 +40,7 @@ async fn refuse_changes(State(full): State<Arc<str>>, request: Request, next: Ne
 }
 
 pub(super) fn group_id(name: &str) -> io::Result<u32> {
-    match Group::from_name(name)? {
+    match or_none(Group::from_name(name))? {
         Some(group) => Ok(group.gid.as_raw()),
         None => Err(io::Error::new(
             io::ErrorKind::NotFound,

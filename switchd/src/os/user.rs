@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use caps::{CapSet, Capability};
+use nix::errno::Errno;
 use nix::fcntl::{AtFlags, AT_FDCWD};
 use nix::unistd::{self, AccessFlags, Gid, Uid};
 use weir_config::files::directory_of;
@@ -78,7 +79,7 @@ pub enum UserError {
     Unknown(String),
     /// The database of users cannot be read.
     #[error("cannot look up user {0}: {1}")]
-    Lookup(String, nix::errno::Errno),
+    Lookup(String, Errno),
     /// The file of a previous configuration does not belong to the switch that starts from it.
     #[error("{0}: the file is not of the run directory that it names")]
     Foreign(PathBuf),
@@ -101,7 +102,9 @@ pub fn find(name: &str) -> Result<Option<User>, UserError> {
         Ok(number) => unistd::User::from_uid(Uid::from_raw(number)),
         Err(_) => unistd::User::from_name(name),
     };
-    let known = known.map_err(lookup)?.map(|user| (user.uid, user.gid));
+    let known = or_none(known)
+        .map_err(lookup)?
+        .map(|user| (user.uid, user.gid));
     let (uid, gid) = match (known, name.parse()) {
         (Some(known), _) => known,
         (None, Ok(number)) => (Uid::from_raw(number), Gid::from_raw(number)),
@@ -113,6 +116,18 @@ pub fn find(name: &str) -> Result<Option<User>, UserError> {
     let own = unistd::getegid();
     let gid = if own.as_raw() == 0 { gid } else { own };
     Ok((!uid.is_root()).then_some(User { uid, gid }))
+}
+
+/// Returns `None` for a system without a database of users or groups, such as a small container (getpwnam(3), Errors).
+///
+/// # Errors
+///
+/// Any other error.
+pub fn or_none<T>(answer: nix::Result<Option<T>>) -> nix::Result<Option<T>> {
+    match answer {
+        Err(Errno::ENOENT | Errno::ESRCH | Errno::EBADF | Errno::EPERM) => Ok(None),
+        answer => answer,
+    }
 }
 
 /// Checks that this process can change to `user`.
@@ -245,6 +260,13 @@ mod tests {
         assert_eq!(number.uid.as_raw(), 65_529);
         let refused = find("nobody-of-this-name").unwrap_err().to_string();
         assert!(refused.contains("useradd --system"), "{refused}");
+    }
+
+    #[test]
+    fn a_system_without_a_database_has_no_such_user() {
+        assert_eq!(or_none::<()>(Err(Errno::ENOENT)), Ok(None));
+        assert_eq!(or_none::<()>(Err(Errno::EIO)), Err(Errno::EIO));
+        assert_eq!(or_none(Ok(Some(7))), Ok(Some(7)));
     }
 
     #[test]
