@@ -101,7 +101,7 @@ fn main() -> ExitCode {
     if cli.prepare {
         return match prepare(&cli, &config) {
             Ok(_) => ExitCode::from(cli::EXIT_OK),
-            Err(error) => refused(error.as_ref()),
+            Err(error) => ExitCode::from(refused(error.as_ref())),
         };
     }
     if let Err(refused) = setup::refuse_broken_kernel(cli.force) {
@@ -145,10 +145,7 @@ fn be_a_switch(
     let placed = placement::keep_off(reserved);
     let (starter, files, stays) = match give_up_privileges(cli, &config) {
         Ok(given_up) => given_up,
-        Err(error) => {
-            eprintln!("weir-switchd: {error}");
-            return status_of(error.as_ref());
-        }
+        Err(error) => return refused(error.as_ref()),
     };
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
     let (log, level) = match logging::start(level, setup::log_format(&config)) {
@@ -234,23 +231,19 @@ fn read_for_switch(files: &[PathBuf]) -> ExitCode {
         .and_then(|()| Ok(reader::serve(files)?));
     match served {
         Ok(()) => ExitCode::from(cli::EXIT_OK),
-        Err(error) => refused(error.as_ref()),
+        Err(error) => ExitCode::from(refused(error.as_ref())),
     }
 }
 
-/// Reports an error before there is a log.
-fn refused(error: &(dyn std::error::Error + 'static)) -> ExitCode {
+/// Reports an error before there is a log; returns the exit status.
+fn refused(error: &(dyn std::error::Error + 'static)) -> u8 {
     eprintln!("weir-switchd: {}", told(error));
-    ExitCode::from(status_of(error))
-}
-
-fn status_of(error: &(dyn std::error::Error + 'static)) -> u8 {
+    if let Some(RunDirError::InUse { .. }) = error.downcast_ref() {
+        return cli::EXIT_IN_USE;
+    }
     match error.downcast_ref() {
-        Some(RunDirError::InUse { .. }) => cli::EXIT_IN_USE,
-        _ => match error.downcast_ref() {
-            Some(UserError::Unknown(_)) => cli::EXIT_CONFIG,
-            _ => cli::EXIT_FAILURE,
-        },
+        Some(UserError::Unknown(_)) => cli::EXIT_CONFIG,
+        _ => cli::EXIT_FAILURE,
     }
 }
 

@@ -73,7 +73,7 @@ fn give_one(path: &Path, User { uid, gid }: User) -> io::Result<()> {
     }
 }
 
-/// Gives `user` a BPF file system that root has mounted: before Linux 6.10 it belongs to root, whoever mounts it.
+/// Gives the mounted BPF file system to `user`. Before Linux 6.10 root owns it, whoever has mounted it.
 fn give_mount(path: &Path, user: User) -> io::Result<()> {
     // The directory itself, and not the target of a link.
     let mounted = OpenOptions::new()

@@ -83,7 +83,7 @@ impl Accountant {
                     let before = before.filter(|(of, _)| *of == ifindex);
                     let around = before.map(|(_, sent_before)| Around {
                         sent_before: *sent_before,
-                        redirected_after: of(&shared.dataplane.xdp_verdicts(id), "redirected"),
+                        redirected_after: count(&shared.dataplane.xdp_verdicts(id), "redirected"),
                     });
                     let look = Look {
                         around,
@@ -144,7 +144,7 @@ impl Place {
     }
 }
 
-fn of(verdicts: &Verdicts, name: &str) -> u64 {
+fn count(verdicts: &Verdicts, name: &str) -> u64 {
     let mut found = verdicts.iter().filter(|(verdict, _)| *verdict == name);
     found.next().map_or(0, |(_, count)| *count)
 }
@@ -152,7 +152,7 @@ fn of(verdicts: &Verdicts, name: &str) -> u64 {
 fn look(verdicts: &Verdicts, state: &PortSnapshot, device: Counts) -> Look {
     let kernel = &state.kernel;
     let refused = kernel.rx_dropped_total + kernel.rx_ring_full_total;
-    let of = |name: &str| of(verdicts, name);
+    let of = |name: &str| count(verdicts, name);
     let all: u64 = verdicts.iter().map(|(_, count)| count).sum();
     let by_express = state
         .counters

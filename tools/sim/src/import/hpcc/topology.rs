@@ -222,26 +222,20 @@ impl Topology {
             )));
         }
         match (self.is_switch(from), self.is_switch(to)) {
-            (true, true) => {
-                self.links.push(Link {
-                    ends: [from, to],
-                    rate,
-                    delay,
-                });
-                Ok(())
-            }
-            (false, false) => Err(first.wrong(format!(
-                "{from} and {to} are both hosts; put a switch between them"
-            ))),
-            (false, true) => {
-                self.add_host([from, to], (rate, delay));
-                Ok(())
-            }
-            (true, false) => {
-                self.add_host([to, from], (rate, delay));
-                Ok(())
+            (true, true) => self.links.push(Link {
+                ends: [from, to],
+                rate,
+                delay,
+            }),
+            (false, true) => self.add_host([from, to], (rate, delay)),
+            (true, false) => self.add_host([to, from], (rate, delay)),
+            (false, false) => {
+                return Err(first.wrong(format!(
+                    "{from} and {to} are both hosts; put a switch between them"
+                )))
             }
         }
+        Ok(())
     }
 
     fn add_host(&mut self, [host, switch]: [u64; 2], (rate, delay): (BitRate, Duration)) {
