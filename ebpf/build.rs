@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use libbpf_cargo::SkeletonBuilder;
 
-const PROGRAMS: [(&str, &str); 2] = [
+const PROGRAMS: [(&str, &str); 3] = [
     ("src/bpf/weir_xdp.bpf.c", "weir_xdp.skel.rs"),
     ("src/bpf/redirect_losses.bpf.c", "redirect_losses.skel.rs"),
+    ("src/bpf/freed.bpf.c", "freed.skel.rs"),
 ];
+const DEVICES: &str = "src/bpf/devices.bpf.h";
 const EXPRESS: &str = "src/bpf/express.bpf.h";
 const LINES: &str = "src/bpf/lines.bpf.h";
 const ROOM: &str = "src/bpf/room.bpf.h";
@@ -23,6 +25,7 @@ const COMPILER: &str = "WEIR_CLANG";
 
 fn main() -> Result<()> {
     println!("cargo:rerun-if-env-changed={COMPILER}");
+    println!("cargo:rerun-if-changed={DEVICES}");
     println!("cargo:rerun-if-changed={EXPRESS}");
     println!("cargo:rerun-if-changed={LINES}");
     println!("cargo:rerun-if-changed={ROOM}");

@@ -56,11 +56,16 @@ case $prefix in
 esac
 [ "$(id -u)" -eq 0 ] || fail "network namespaces need root"
 
+namespaces=
 for file in /run/netns/"$prefix"*; do
     [ -e "$file" ] || continue
-    namespace=${file##*/}
-    empty_namespace "$namespace"
-    ip netns delete "$namespace"
+    empty_namespace "${file##*/}"
+    namespaces="$namespaces ${file##*/}"
+done
+for namespace in $namespaces; do
+    echo "netns delete $namespace"
+done | ip -batch -
+for namespace in $namespaces; do
     echo "removed namespace $namespace"
 done
 

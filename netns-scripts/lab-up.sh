@@ -34,43 +34,33 @@ fail() {
     exit 1
 }
 
-make_namespace() {
-    ip netns add "$1"
-    # shellcheck disable=SC2016 # expands inside
-    ip netns exec "$1" sh -c '
-        for scope in all default; do
-            file=/proc/sys/net/ipv6/conf/$scope/disable_ipv6
-            if [ -e "$file" ]; then echo 1 > "$file"; fi
-        done'
-    ip -n "$1" link set lo up
-}
-
-make_pair() {
-    ns_a=$1 dev_a=$2 mac_a=$3 ns_b=$4 dev_b=$5 mac_b=$6 mtu=$7
-    ip link add name "$dev_a" netns "$ns_a" mtu "$mtu" type veth \
-        peer name "$dev_b" netns "$ns_b" mtu "$mtu"
-    set_up "$ns_a" "$dev_a" "$mac_a"
-    set_up "$ns_b" "$dev_b" "$mac_b"
-}
-
-set_up() {
-    if [ "$3" != "-" ]; then
-        ip -n "$1" link set dev "$2" address "$3"
-    fi
-    nsenter --net="/run/netns/$1" ethtool -K "$2" tx off > /dev/null
-    # Tags are left in frames, where programs at the other end see them. Not every NIC can.
-    nsenter --net="/run/netns/$1" ethtool -K "$2" txvlan off > /dev/null 2>&1 || true
-    ip -n "$1" link set dev "$2" up
-    devices="$devices $1/$2"
-}
+# Runs inside the namespace; the arguments are devices and their MAC addresses.
+# shellcheck disable=SC2016 # expands inside
+set_up='
+    set -eu
+    for scope in all default; do
+        file=/proc/sys/net/ipv6/conf/$scope/disable_ipv6
+        if [ -e "$file" ]; then echo 1 > "$file"; fi
+    done
+    commands="link set lo up"
+    while [ $# -gt 0 ]; do
+        # Tags are left in frames, where programs at the other end see them. Not every NIC can.
+        ethtool -K "$1" tx off txvlan off > /dev/null 2>&1 || ethtool -K "$1" tx off > /dev/null
+        [ "$2" = - ] || commands="$commands
+            link set dev $1 address $2"
+        commands="$commands
+            link set dev $1 up"
+        shift 2
+    done
+    echo "$commands" | ip -batch -'
 
 wait_for_carrier() {
     waited=0
-    until ip -n "$1" -o link show dev "$2" | grep -q LOWER_UP; do
-        [ "$waited" -lt "$CARRIER_WAIT" ] || fail "$2 in $1 gets no carrier"
+    while ip -n "$1" -o link show | grep -v LOWER_UP; do
+        [ "$waited" -lt "$CARRIER_WAIT" ] || fail "a device in $1 gets no carrier"
         waited=$((waited + 1))
         sleep 0.1
-    done
+    done > /dev/null
 }
 
 [ $# -eq 1 ] || fail "usage: lab-up.sh PLAN (what a plan is stands at the head of this script)"
@@ -83,7 +73,10 @@ if [ "$1" != "-" ]; then
     exec < "$1"
 fi
 
-devices=
+# Starts few processes: starting one takes longer than its work.
+namespaces=
+pairs=
+commands=
 number=0
 while read -r kind a b c d e f g rest; do
     number=$((number + 1))
@@ -93,18 +86,34 @@ while read -r kind a b c d e f g rest; do
             if [ -z "$a" ] || [ -n "$b" ]; then
                 fail "line $number: expected: ns NAME"
             fi
-            make_namespace "$a" < /dev/null
+            namespaces="$namespaces $a"
+            commands="${commands}netns add $a
+"
             ;;
         veth)
             if [ -z "$g" ] || [ -n "$rest" ]; then
                 fail "line $number: expected: veth NS_A DEV_A MAC_A NS_B DEV_B MAC_B MTU"
             fi
-            make_pair "$a" "$b" "$c" "$d" "$e" "$f" "$g" < /dev/null
+            pairs="${pairs}$a $b $c $d $e $f
+"
+            commands="${commands}link add name $b netns $a mtu $g type veth peer name $e netns $d mtu $g
+"
             ;;
         *) fail "line $number: \`$kind\` is neither ns nor veth" ;;
     esac
 done
+printf '%s' "$commands" | ip -batch -
 
-for device in $devices; do
-    wait_for_carrier "${device%/*}" "${device#*/}"
+for namespace in $namespaces; do
+    set --
+    while read -r ns_a dev_a mac_a ns_b dev_b mac_b; do
+        [ "$ns_a" != "$namespace" ] || set -- "$@" "$dev_a" "$mac_a"
+        [ "$ns_b" != "$namespace" ] || set -- "$@" "$dev_b" "$mac_b"
+    done << END
+$pairs
+END
+    nsenter --net="/run/netns/$namespace" sh -c "$set_up" sh "$@"
+done
+for namespace in $namespaces; do
+    wait_for_carrier "$namespace"
 done

@@ -12,6 +12,7 @@ mod counters;
 mod error;
 mod express;
 mod flow_hash;
+mod freed;
 mod kernel;
 mod maps;
 mod meta;
@@ -21,6 +22,7 @@ mod settings;
 mod slots;
 mod test_run;
 mod twin;
+mod watched;
 
 pub use bpffs::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs};
 pub use counters::{ClassCounters, Traffic, VerdictCounters};
@@ -29,6 +31,7 @@ pub use express::{
     can_look_for_room, grace_period, ExpressMaps, ExpressWords, Line, RedirectLosses, SPARE,
 };
 pub use flow_hash::udp_flow_hash;
+pub use freed::FreedFrames;
 pub use kernel::device::takes_redirected;
 pub use kernel::forms::Form;
 pub use kernel::queue;

@@ -109,7 +109,7 @@ fn per_cpu(map: &MapHandle, name: &'static str, index: u32) -> Result<Vec<Vec<u8
 }
 
 /// Returns the `index`th 64-bit word of a map value, zero beyond its end.
-fn word(value: &[u8], index: usize) -> u64 {
+pub(crate) fn word(value: &[u8], index: usize) -> u64 {
     value
         .get(8 * index..)
         .and_then(|rest| rest.first_chunk())

@@ -2,5 +2,6 @@
 
 mod attach;
 mod express;
+mod freed;
 mod slots;
 mod verdicts;

@@ -137,7 +137,7 @@ const destinationRows = new Rows("destinations", (tr) => cells(tr, ["", "n", "",
   say(cell[4], bytes(entry.buffered_bytes));
 });
 
-const SERIOUS = new Set(["suspected", "headroom_exceeded", "storm_detected", "link_down", "device_gone", "mtu_too_small", "device_unfit", "frames_missing", "forwarding_loop", "pfc_mismatch", "pause_stalled", "lifetime_stalled"]);
+const SERIOUS = new Set(["suspected", "headroom_exceeded", "storm_detected", "link_down", "link_suppressed", "device_gone", "mtu_too_small", "device_unfit", "frames_missing", "forwarding_loop", "pfc_mismatch", "pause_stalled", "lifetime_stalled"]);
 
 const eventRows = new Slots("events-table", (tr) => cells(tr, ["", "", "wide"]), (cell, event) => {
   say(cell[0], event.time.slice(11, 23));

@@ -219,10 +219,11 @@ async fn stream_state(daemon: &Running) -> Ipfix {
 /// Takes readings in which the queue of priority 3 at port 1 has this depth.
 fn read(series: &Series, depths: impl IntoIterator<Item = u64>) {
     for depth in depths {
-        series.add(|reading| {
+        series.add(1, |reading| {
             reading.at = clock::now();
             reading.ports.fill(Default::default());
             reading.ports[1].priorities[3].egress = Bytes::new(depth);
+            true
         });
     }
 }

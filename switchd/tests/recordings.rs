@@ -70,7 +70,10 @@ async fn a_client_that_does_not_read_frees_its_place_after_a_timeout() {
     until(async || {
         for _ in 0..1_000 {
             frames += 1;
-            series.add(|reading| reading.ports[0].drops[0] = frames);
+            series.add(1, |reading| {
+                reading.ports[0].drops[0] = frames;
+                true
+            });
         }
         let running = places.lock().unwrap().iter().flatten().count();
         (running == 0).then_some(())

@@ -48,10 +48,10 @@ pub fn soak() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
-/// Builds all [`PROGRAMS`], optimised; returns their directory.
-pub fn programs() -> Result<PathBuf> {
-    build(&PROGRAMS)?;
-    Ok(target_directory().join("release"))
+/// Builds all programs as the tests have them, so that nothing is compiled for guests alone; returns their directory.
+pub fn of_tests() -> Result<PathBuf> {
+    run_build(&["--workspace", "--bins"])?;
+    Ok(target_directory().join("debug"))
 }
 
 /// Builds the program that loads every form of the XDP program, which `compiler` compiles, below `target`; returns its path.
@@ -134,7 +134,7 @@ pub fn simulator() -> Result<PathBuf> {
 
 /// Builds the explorer, optimised; returns its directory.
 pub fn explorer() -> Result<PathBuf> {
-    run_build(&["--package", EXPLORER])?;
+    run_build(&["--release", "--package", EXPLORER])?;
     Ok(target_directory().join("release/weir-explore"))
 }
 
@@ -185,14 +185,14 @@ pub const EXPLORER: &str = "weir-explore";
 
 /// Builds optimised programs. Selects all packages, so that every build has the same features and recompiles no dependency.
 fn build(programs: &[&str]) -> Result<()> {
-    let mut options = vec!["--workspace", "--exclude", EXPLORER];
+    let mut options = vec!["--release", "--workspace", "--exclude", EXPLORER];
     options.extend(programs.iter().flat_map(|program| ["--bin", program]));
     run_build(&options)
 }
 
 fn run_build(options: &[&str]) -> Result<()> {
     let status = cargo()
-        .args(["build", "--release"])
+        .arg("build")
         .args(options)
         .arg("--manifest-path")
         .arg(root().join("Cargo.toml"))
@@ -207,6 +207,14 @@ fn run_build(options: &[&str]) -> Result<()> {
 /// Replaces this process with the lab, which then receives signals and sets the exit status. Returns only on failure.
 pub fn become_lab(binaries: &Path, arguments: &[OsString]) -> Error {
     replace_by(&binaries.join("weir-lab"), arguments)
+}
+
+/// Replaces this process with the mutation tests. Returns only on failure.
+pub fn become_mutants(arguments: &[OsString]) -> Error {
+    let mut run = cargo();
+    run.args(["run", "--release", "--manifest-path"]);
+    run.arg(root().join("tests/mutants/Cargo.toml")).arg("--");
+    Error::new(run.args(arguments).exec()).context("starting cargo")
 }
 
 /// Replaces this process with `program`. Returns only on failure.

@@ -1,6 +1,5 @@
 //! Checks licences, sources and advisories of dependencies, with cargo-deny.
 
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{bail, Context, Result};
@@ -12,18 +11,14 @@ const OFFLINE: [&str; 3] = ["bans", "licenses", "sources"];
 /// Exit status when RustSec's database was unreachable, so that advisories are unknown.
 const NOT_REACHED: u8 = 3;
 
-/// Returns cargo-deny; installs it if it is missing, unless `no_install`.
-pub fn program(no_install: bool) -> Result<PathBuf> {
-    tool::of_registry("cargo-deny", &[], no_install)
-}
-
 /// Checks the dependencies against deny.toml; `advisories` needs RustSec's database.
 ///
 /// # Errors
 ///
 /// When cargo-deny is missing, or finds a violation.
 pub fn run(advisories: bool) -> Result<ExitCode> {
-    let program = program(false)?;
+    // Optimised, it takes minutes more to build than it ever runs.
+    let program = tool::of_registry("cargo-deny", &["--debug"], false)?;
     let deny = || {
         let mut command = Command::new(&program);
         command.current_dir(root()).arg("--locked");

@@ -57,9 +57,9 @@ enum Command {
     #[command(after_help = BENCH_HELP)]
     Bench(BenchArguments),
     /// Run the simulator: `cargo xtask sim run scenarios/ring4.toml`, `cargo xtask sim help`.
-    Sim(SimArguments),
+    Sim(ProgramArguments),
     /// Explore every order of events in small networks of real switch cores: `cargo xtask explore --story pfc-ring`.
-    Explore(ExploreArguments),
+    Explore(ProgramArguments),
     /// Run long tests: Theorem 1 on ten thousand random networks, with and without faults; or real switches under faults
     /// for hours.
     #[command(after_help = SOAK_HELP)]
@@ -70,6 +70,8 @@ enum Command {
     /// Fuzz parsers, files and the whole switch with cargo-fuzz.
     #[command(after_help = FUZZ_HELP)]
     Fuzz(FuzzArguments),
+    /// Run the tests against mutants of the core at two revisions, which takes hours. An interrupted run continues.
+    Mutants(MutantsArguments),
     /// Check licences and sources of all dependencies against deny.toml, with cargo-deny.
     #[command(after_help = DENY_HELP)]
     Deny(DenyArguments),
@@ -270,19 +272,40 @@ struct TestArguments {
 }
 
 #[derive(Debug, Args)]
-struct ExploreArguments {
-    /// Arguments for weir-explore.
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "ARGUMENTS"
-    )]
-    arguments: Vec<OsString>,
+struct MutantsArguments {
+    /// Revision whose tests are compared with the other's.
+    #[arg(long, value_name = "REVISION")]
+    before: String,
+    /// Revision with the tests in question.
+    #[arg(long, value_name = "REVISION")]
+    after: String,
+    /// Seed of the sample of mutants.
+    #[arg(long, default_value_t = 20_261_129)]
+    seed: u64,
+    /// Mutants in the sample.
+    #[arg(long, default_value_t = 900)]
+    count: u64,
+    /// Tests that run at the same time.
+    #[arg(long, default_value_t = 1)]
+    jobs: u64,
+    /// Only print the tables of what has run so far.
+    #[arg(long)]
+    report: bool,
+}
+
+impl MutantsArguments {
+    fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec![(&self.before).into(), (&self.after).into()];
+        words.extend([self.seed, self.count, self.jobs].map(|it| it.to_string().into()));
+        words.push(build::target_directory().join("mutants").into());
+        words.extend(self.report.then(|| "--report".into()));
+        words
+    }
 }
 
 #[derive(Debug, Args)]
-struct SimArguments {
-    /// Arguments for weir-sim.
+struct ProgramArguments {
+    /// Arguments for the program.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -472,6 +495,7 @@ fn run(command: Command) -> Result<ExitCode> {
             };
             fuzz::run(&fuzz.targets, bound, fuzz.keep, fuzz.record)
         }
+        Command::Mutants(mutants) => Err(build::become_mutants(&mutants.words())),
         Command::Dashboards(dashboards) => {
             let directory = dashboards.out.unwrap_or_else(build::root);
             dashboards::write(&directory, dashboards.book.trim_end_matches('/'))

@@ -1,14 +1,21 @@
 //! The tests of the workspace, by tiers.
 
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use anyhow::{bail, Context, Result};
 
 use crate::build::{cargo, root};
 use crate::times::Times;
 use crate::tool;
+
+/// cargo-nextest's variable for the number of its threads.
+const THREADS: &str = "NEXTEST_TEST_THREADS";
+/// Tests that compute take as many threads (`.config/nextest.toml`).
+const THREADS_PER_PROCESSOR: usize = 2;
 
 /// Tier of tests; `.config/nextest.toml` has a profile for each, and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +44,10 @@ pub fn run(tier: Tier, arguments: &[OsString], times: Option<&Path>) -> Result<(
     if tool::answers(cargo().args(["nextest", "--version"])) {
         let mut nextest = cargo();
         nextest.args(["nextest", "run", "--run-ignored", "all"]);
+        if std::env::var_os(THREADS).is_none() {
+            let processors = thread::available_parallelism().map_or(1, NonZero::get);
+            nextest.env(THREADS, (THREADS_PER_PROCESSOR * processors).to_string());
+        }
         if tier == Tier::All || !arguments.is_empty() {
             nextest.args(["--profile", "all"]);
         }

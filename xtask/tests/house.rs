@@ -93,9 +93,12 @@ fn dependencies_run_down_the_floors() {
     }
 }
 
-/// Returns the libraries with their features in a build of these packages.
-fn features(packages: &[&str]) -> BTreeSet<String> {
-    let mut arguments = vec!["tree", "--locked", "--offline", "--edges", "normal,build"];
+/// Dependencies of a build without tests.
+const PROGRAMS: &str = "normal,build";
+
+/// Returns the libraries with their features in a build of these packages: `edges` are the kinds of dependencies.
+fn features(edges: &str, packages: &[&str]) -> BTreeSet<String> {
+    let mut arguments = vec!["tree", "--locked", "--offline", "--edges", edges];
     arguments.extend(["--prefix", "none", "--no-dedupe", "--format", "{p} [{f}]"]);
     arguments.extend(packages);
     let tree = output("cargo", &arguments);
@@ -106,16 +109,28 @@ fn features(packages: &[&str]) -> BTreeSet<String> {
     tree.lines().map(one).collect()
 }
 
+/// Tests use the libraries that programs have: nothing is built twice, and what is tested is what is installed.
+#[test]
+fn tests_build_no_library_again() {
+    let programs = features(PROGRAMS, &["--workspace"]);
+    let tests = features("normal,build,dev", &["--workspace"]);
+    let again: Vec<&String> = programs.difference(&tests).collect();
+    assert!(
+        again.is_empty(),
+        "programs have these libraries with fewer features than tests; add those to crates/features/Cargo.toml: {again:#?}"
+    );
+}
+
 #[test]
 fn no_program_builds_a_library_again() {
     let metadata = metadata();
-    let all = features(&["--workspace"]);
+    let all = features(PROGRAMS, &["--workspace"]);
     let programs = metadata.workspace_packages().into_iter().filter(|package| {
         let mut targets = package.targets.iter();
         targets.any(|target| target.is_bin())
     });
     for program in programs {
-        let own = features(&["--package", program.name.as_str()]);
+        let own = features(PROGRAMS, &["--package", program.name.as_str()]);
         let again: Vec<&String> = own.difference(&all).collect();
         assert!(
             again.is_empty(),

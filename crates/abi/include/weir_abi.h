@@ -153,10 +153,23 @@ struct weir_line {
 	__u64 reserved[7];
 };
 
-/* A device whose losses are counted: the key of the map weir_egresses; the value is its port. */
+/* A device whose losses are counted: the key of the map weir_watched; the value is its port. */
 struct weir_device {
 	__u32 namespace; /* inode of its network namespace */
 	__u32 ifindex;
+};
+
+/* Key of the map weir_freed: frames that the kernel dropped at a port's device. */
+struct weir_freed {
+	__u32 port;
+	__u32 reason; /* the kernel's enum skb_drop_reason, or WEIR_UNLISTED */
+};
+
+enum {
+	/* Pairs of port and reason; far fewer occur. */
+	WEIR_FREED_MAX = 4096,
+	/* All reasons for which there is no room. */
+	WEIR_UNLISTED = 0x7fffffff,
 };
 
 /* Frames of one ingress and priority, at index port * WEIR_PRIORITIES + priority of the map weir_flows. */

@@ -10,6 +10,9 @@ use crate::words::Reason;
 /// Media type of the answer: one [`RecordLine`] per line.
 pub const RECORD_TYPE: &str = "application/x-ndjson";
 
+/// Path of recordings.
+pub const RECORDINGS: &str = "/v1/recordings";
+
 /// Body of `POST /v1/recordings`; the answer has a line for each reading, and ends with the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

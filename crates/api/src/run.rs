@@ -51,6 +51,9 @@ pub struct RunResult {
     /// PFC frames (including Transmit Feedback) and CLCM sent by the switches.
     #[serde(default)]
     pub control_frames: u64,
+    /// Work of a simulated run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Simulated>,
     /// All flows.
     pub flows: Vec<FlowResult>,
     /// Slowdown compared with an empty network, by size, of the flows that have a size and have arrived completely.
@@ -71,6 +74,15 @@ pub struct RunResult {
     pub series: Series,
     /// The scenario's expectations, and their results.
     pub expectations: Vec<Expectation>,
+}
+
+/// Work of a simulated run, on any number of threads. Per second of processor time it is the simulator's speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Hosts' frames times lines crossed, including answers such as acknowledgements.
+    pub frame_hops: u64,
+    /// Events handled.
+    pub events: u64,
 }
 
 /// One flow of a run.

@@ -169,7 +169,7 @@ impl Bench {
         for port in (0..FABRIC_PORTS).map(PortId::new) {
             while let Some(transmission) = self.switch.transmit(self.now, port) {
                 if let Transmission::Data { handle, .. } = black_box(transmission) {
-                    let back = self.switch.complete(self.now, port, handle);
+                    let back = self.switch.complete(handle);
                     self.free.extend(back);
                 }
             }

@@ -109,8 +109,7 @@ impl Bench {
             for port in (0..PORTS).map(PortId::new) {
                 while let Some(transmission) = self.switch.transmit(self.now, port) {
                     if let Transmission::Data { handle, .. } = transmission {
-                        self.free
-                            .extend(self.switch.complete(self.now, port, handle));
+                        self.free.extend(self.switch.complete(handle));
                     }
                 }
             }

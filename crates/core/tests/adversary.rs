@@ -502,7 +502,7 @@ impl Trial {
             Some((from, to)) => assert_eq!(to, ADVERSARY, "{from} to {to} left by {by}"),
             None => {}
         }
-        if let Some(handle) = self.switch.complete(self.now, by, handle) {
+        if let Some(handle) = self.switch.complete(handle) {
             self.inside.remove(&handle);
             self.free.push(handle);
         }

@@ -15,8 +15,9 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle,
-    Instant, MacAddress, Neighbour, PfcThresholds, PortConfig, PortId, PortRole, PortSet, Quanta,
-    RerouteBy, RerouteSelection, Switch, SwitchConfig, Transmission,
+    Instant, MacAddress, Neighbour, PfcThresholds, PortConfig, PortId, PortRole, PortSet, Priority,
+    Quanta, RerouteBy, RerouteSelection, Switch, SwitchConfig, Transmission, VlanId, VlanPort,
+    VlanSet, VlanTag,
 };
 
 struct Counting;
@@ -192,7 +193,7 @@ fn storms_and_old_frames_allocate_nothing() {
             while let Some(transmission) = switch.transmit(now, port) {
                 if let Transmission::Data { handle, .. } = transmission {
                     forwarded += 1;
-                    free.extend(switch.complete(now, port, handle));
+                    free.extend(switch.complete(handle));
                 }
             }
         }
@@ -251,7 +252,7 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
                 match transmission {
                     Transmission::Data { handle, .. } => {
                         forwarded += 1;
-                        free.extend(switch.complete(now, port, handle));
+                        free.extend(switch.complete(handle));
                     }
                     Transmission::Control(ControlFrame::Mac(frame)) => {
                         let length = frame.emit(address(0x50), &mut buffer).unwrap();
@@ -375,7 +376,7 @@ fn allocations_under_load(name: &str, mode: ClassMode, at: MarkAt) -> u64 {
                 if let Transmission::Data { handle, mark, .. } = transmission {
                     marks += u64::from(mark);
                     forwarded += 1;
-                    free.extend(switch.complete(now, port, handle));
+                    free.extend(switch.complete(handle));
                 }
             }
         }
@@ -405,4 +406,38 @@ fn allocations_under_load(name: &str, mode: ClassMode, at: MarkAt) -> u64 {
         }
     }
     allocated
+}
+
+/// More VLANs than have separate counters.
+#[test]
+fn frames_of_many_vlans_allocate_nothing() {
+    let lossy = ClassMode::Lossy {
+        buffer: Bytes::new(1 << 20),
+    };
+    let routes = vec![RouteConfig::new(address(1), vec![PortId::new(1)])];
+    let ports = (0..2).map(port_config).collect();
+    let mut config = SwitchConfig::new(ports, [ClassConfig::new(lossy); 8], routes);
+    config.vlans = vec![VlanPort::trunk(VlanSet::all()); 2];
+    config.frame_count = config.frames_needed();
+    let mut switch = Switch::new(config).unwrap();
+    switch.touch_memory();
+    let capacity = switch.vlan_capacity();
+    let before = ALLOCATIONS.with(Cell::get);
+    for number in 1..500 {
+        let frame = Frame {
+            handle: FrameHandle(number),
+            length: Bytes::new(100),
+            priority: Priority::ALL[0],
+            destination: address(1),
+            source: address(0),
+            flow_hash: 0,
+        };
+        let tag = VlanId::new(number as u16).map(|vlan| VlanTag::new(frame.priority, vlan));
+        let now = Instant::from_nanos(1);
+        let _ = switch
+            .receive_tagged(now, PortId::new(0), frame, tag)
+            .unwrap();
+    }
+    assert_eq!(ALLOCATIONS.with(Cell::get), before);
+    assert_eq!(switch.vlan_traffic().len(), capacity);
 }

@@ -405,3 +405,15 @@ proptest! {
         line.expect_talk();
     }
 }
+
+#[test]
+fn the_next_greeting_is_due_after_the_one_that_was_sent() {
+    let mut node = Node::new(1, Some(KEY), 1, 0);
+    let now = Instant::ZERO + SETTLED;
+    node.switch.handle_timeout(now);
+    assert!(!node.sent(now).is_empty());
+    let next = node.switch.next_timer().unwrap();
+    assert!(next > now, "{next:?}");
+    node.switch.handle_timeout(next);
+    assert!(!node.sent(next).is_empty());
+}

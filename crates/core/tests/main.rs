@@ -10,6 +10,7 @@ mod levels;
 mod lldp;
 mod neighbours;
 mod networks;
+mod reflection;
 mod support;
 mod switch;
 mod wire;

@@ -45,9 +45,13 @@ metrics! {
     HEALTH Gauge "weir_health" []
         "The verdict on the switch, as in `switchctl status`: 0 ok, 1 degraded, 2 failing.";
     LINK_UP Gauge "weir_link_up" ["port"]
-        "1 while the port's device is up and has carrier.";
+        "1 while the port's device is up and has carrier, and the link is not suppressed.";
+    LINK_SUPPRESSED Gauge "weir_link_suppressed" ["port"]
+        "1 while flap damping counts the link as down because it went down too often.";
     DROPS Counter "weir_drops_total" ["port", "reason"]
         "Frames from the port that were dropped; every drop has exactly one reason.";
+    STACK_DROPS Counter "weir_stack_drops_total" ["port", "reason"]
+        "Frames that the kernel's network stack dropped at the port's device, by its reason (Linux 5.17 or newer).";
     XDP_FRAMES Counter "weir_xdp_frames_total" ["port", "class"]
         "Frames seen by the XDP program, by the class it assigned.";
     XDP_VERDICTS Counter "weir_xdp_verdicts_total" ["port", "verdict"]

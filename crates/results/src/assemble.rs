@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_api::describe::Described;
 use weir_api::run::{
-    ApplicationResult, BufferResult, FlowResult, RunEvent, RunResult, Series, RUN_FORMAT,
+    ApplicationResult, BufferResult, FlowResult, RunEvent, RunResult, Series, Simulated, RUN_FORMAT,
 };
 use weir_api::words::{EventName, Runner};
 use weir_config::scenario::Scenario;
@@ -34,6 +34,8 @@ pub struct Parts {
     pub series: Series,
     /// PFC frames (including Transmit Feedback) and CLCM sent by the switches.
     pub control_frames: u64,
+    /// Work of a simulated run.
+    pub simulated: Option<Simulated>,
 }
 
 /// Returns the result of a run, including its expectations. Events of the same moment keep their order.
@@ -75,6 +77,7 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
         masters: masters(&events),
         flows_moved: count(EventName::FlowMoved),
         control_frames: parts.control_frames,
+        simulated: parts.simulated,
         slowdown: slowdown::bins(&parts.flows),
         flows: parts.flows,
         applications: parts.applications,
@@ -150,6 +153,7 @@ mod tests {
                 ..Series::default()
             },
             control_frames: 40,
+            simulated: None,
         }
     }
 

@@ -21,6 +21,7 @@ pub fn empty_result() -> RunResult {
         masters: Vec::new(),
         flows_moved: 0,
         control_frames: 0,
+        simulated: None,
         flows: Vec::new(),
         slowdown: Vec::new(),
         applications: Vec::new(),

@@ -2,7 +2,6 @@
 
 pub mod cli;
 mod rows;
-mod trace;
 
 use std::fs::File;
 use std::io::Write;
@@ -13,16 +12,16 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{signal, SignalKind};
 use weir_api::client;
 use weir_api::daemon::{EventPage, Status};
-use weir_api::record::{RecordLine, RecordRequest};
+use weir_api::record::{RecordRequest, RECORDINGS};
 use weir_output::Output;
+use weir_recording::fabric::FabricTrace;
+use weir_recording::lines::RecordLines;
 use weir_recording::table::parquet;
 
 use crate::target::{explain, Target};
 use cli::RecordArguments;
 use rows::Rows;
-use trace::Trace;
 
-const RECORDINGS: &str = "/v1/recordings";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum number of rows (changes of a port and priority) in a recording; they take some hundreds of MiB of memory.
 const ROWS_MAX: u64 = 1_000_000;
@@ -55,7 +54,11 @@ pub fn run(target: &Target, output: &Output, arguments: &RecordArguments) -> Res
     let [wants_table, wants_trace] = files.each_ref().map(Option::is_some);
     let mut record = Record {
         rows: wants_table.then(Rows::default),
-        trace: wants_trace.then(|| Trace::new(&status.name)),
+        trace: wants_trace.then(|| {
+            let mut trace = FabricTrace::default();
+            let switch = trace.switch(&status.name);
+            (trace, switch)
+        }),
         ..Record::default()
     };
     runtime.block_on(take(&socket, streaming, &mut record))?;
@@ -69,7 +72,7 @@ pub fn run(target: &Target, output: &Output, arguments: &RecordArguments) -> Res
         ];
         file.write_all(&parquet("switchctl", &rows::columns(), &rows.rows, &notes)?)?;
     }
-    if let (Some(mut file), Some(trace)) = (trace, record.trace) {
+    if let (Some(mut file), Some((mut trace, switch))) = (trace, record.trace) {
         let path = format!("/v1/events?after={}", before.next);
         let page: EventPage = target.get(&path)?;
         if page.missed > 0 {
@@ -78,7 +81,8 @@ pub fn run(target: &Target, output: &Output, arguments: &RecordArguments) -> Res
                 "switchctl: {missed} events are missing: the daemon's log has only the latest"
             );
         }
-        file.write_all(&trace.into_bytes(&page.events))?;
+        trace.events(switch, &page.events);
+        file.write_all(&trace.into_bytes())?;
     }
     report(output, record.readings, record.lost)
 }
@@ -97,31 +101,27 @@ struct Record {
     lost: u64,
     changes: u64,
     rows: Option<Rows>,
-    trace: Option<Trace>,
-    /// Beginning of an incomplete line.
-    rest: Vec<u8>,
+    /// The trace, and the number of the switch in it.
+    trace: Option<(FabricTrace, usize)>,
+    lines: RecordLines,
 }
 
 impl Record {
     fn add(&mut self, bytes: &[u8]) -> Result<()> {
-        self.rest.extend_from_slice(bytes);
-        let rest = std::mem::take(&mut self.rest);
-        let mut lines = rest.split_inclusive(|byte| *byte == b'\n').peekable();
-        while let Some(line) = lines.next_if(|line| line.ends_with(b"\n")) {
-            let line: RecordLine = serde_json::from_slice(line).context(
-                "cannot read the recording; do switchctl and weir-switchd have the same version?",
-            )?;
+        let lines = self.lines.read(bytes).context(
+            "cannot read the recording; do switchctl and weir-switchd have the same version?",
+        )?;
+        for line in lines {
             self.readings += 1;
             self.lost = line.lost_total;
             self.changes += (line.queues.len() + line.drops.len()) as u64;
             if let Some(rows) = &mut self.rows {
                 rows.add(&line);
             }
-            if let Some(trace) = &mut self.trace {
-                trace.add(&line);
+            if let Some((trace, switch)) = &mut self.trace {
+                trace.add(*switch, &line);
             }
         }
-        self.rest = lines.next().unwrap_or_default().to_vec();
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ enum Layer {
     Switch,
     Xdp,
     Kernel,
+    Stack,
     Nic,
 }
 
@@ -26,6 +27,7 @@ impl Layer {
             Self::Switch => "switch",
             Self::Xdp => "XDP",
             Self::Kernel => "kernel",
+            Self::Stack => "network stack",
             Self::Nic => "NIC",
         }
     }
@@ -61,6 +63,8 @@ fn of_port(port: &Port) -> Vec<Drop> {
         let frames = counter.get(&port.kernel_losses);
         (Layer::Kernel, kind(counter).to_owned(), frames)
     });
+    let stack = port.stack_drops_total.iter();
+    let stack = stack.map(|(reason, frames)| (Layer::Stack, reason.clone(), *frames));
     let nic = DEVICE_LOSSES.iter().map(|counter| {
         let frames = counter.get(&port.device_losses);
         (Layer::Nic, kind(counter).to_owned(), frames)
@@ -68,6 +72,7 @@ fn of_port(port: &Port) -> Vec<Drop> {
     switch
         .chain(xdp)
         .chain(kernel)
+        .chain(stack)
         .chain(nic)
         .filter(|(_, _, frames)| *frames > 0)
         .map(|(layer, reason, frames_total)| Drop {
@@ -167,6 +172,18 @@ const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Kernel, "tx_redirect", "The other end takes no redirected frames: `express = \"off\"` at this port."),
     (Layer::Kernel, "rx_missing", "Look at `nstat`, `dropwatch` and the device's kind: `switchctl doctor`."),
     (Layer::Kernel, "tx_missing", "Look at the device's queueing discipline and kind: `switchctl doctor`."),
+    (Layer::Stack, "cpu_backlog", "Raise `net.core.netdev_max_backlog`."),
+    (Layer::Stack, "dev_ready", "Bring the device up: `ip link set DEVICE up`."),
+    (Layer::Stack, "netfilter_drop", "Look at the rules: `nft list ruleset`."),
+    (Layer::Stack, "no_socket", "Nothing: a frame for this machine, where no program listens."),
+    (Layer::Stack, "not_specified", "Find the place in the kernel: `dropwatch`, or `perf record -e skb:kfree_skb`."),
+    (Layer::Stack, "otherhost", "Nothing: a frame for another station that was passed to this machine."),
+    (Layer::Stack, "qdisc_drop", "Look at the queueing discipline: `tc -s qdisc show dev DEVICE`."),
+    (Layer::Stack, "tc_egress", "Look at the filters: `tc filter show dev DEVICE egress`."),
+    (Layer::Stack, "tc_ingress", "Look at the filters: `tc filter show dev DEVICE ingress`."),
+    (Layer::Stack, "unhandled_proto", "Nothing: a frame for this machine, which does not speak its protocol."),
+    (Layer::Stack, "unlisted", "Report it: no switch has had so many reasons."),
+    (Layer::Stack, "xdp", "Compare it with the verdicts of the switch's own program, which are listed with the layer XDP as well."),
     (Layer::Nic, "rx_missed", "Longer rings of the device: `ethtool -G DEVICE rx N`."),
     (Layer::Nic, "rx_fifo", "Longer rings of the device: `ethtool -G DEVICE rx N`."),
     (Layer::Nic, "rx_over", "Longer rings of the device: `ethtool -G DEVICE rx N`."),
@@ -213,6 +230,13 @@ mod tests {
                 book.insert(word.to_owned(), plain(cells[2]));
             }
         }
+        for (_, reason, remedy) in REMEDIES.iter().filter(|(layer, ..)| *layer == Layer::Stack) {
+            assert_eq!(
+                book.get(*reason).map(String::as_str),
+                Some(*remedy),
+                "{reason}"
+            );
+        }
         for (name, _) in DropReason::NAMED {
             let wanted = book.get(name);
             assert!(wanted.is_some(), "the book lacks {name}");
@@ -241,7 +265,7 @@ mod tests {
         let text_of = r#"{"name": "a", "device": "a", "role": "edge", "address": "", "rate_bits_per_second": 1, "link_up": true,
             "xdp_mode": "native", "zero_copy": false, "rx_frames_total": 0, "rx_bytes_total": 0, "tx_frames_total": 0,
             "tx_bytes_total": 0, "drops_total": {"no_route": 2, "of_a_newer_daemon": 1}, "kernel_losses": {"rx_ring_full_total": 4},
-            "device_losses": {"rx_crc_total": 3}, "xdp_frames_total": {}, "xdp_verdicts_total": {"redirected": 9, "cut": 5},
+            "device_losses": {"rx_crc_total": 3}, "stack_drops_total": {"netfilter_drop": 6}, "xdp_frames_total": {}, "xdp_verdicts_total": {"redirected": 9, "cut": 5},
             "clcm_sent_total": 0, "clcm_received_total": 0}"#;
         let port: Port = serde_json::from_str(text_of).unwrap();
         let mut drops = of_port(&port);
@@ -251,6 +275,7 @@ mod tests {
             .map(|drop| (drop.reason.as_str(), drop.frames_total))
             .collect();
         let wanted = [
+            ("netfilter_drop", 6),
             ("cut", 5),
             ("rx_ring_full", 4),
             ("rx_crc", 3),
@@ -259,7 +284,10 @@ mod tests {
         ];
         assert_eq!(found, wanted);
         let text = text(&drops);
-        assert!(text.contains("\nrx_crc        Replace the cable"), "{text}");
+        assert!(
+            text.contains("\nrx_crc          Replace the cable"),
+            "{text}"
+        );
         assert!(!text.contains("\nof_a_newer_daemon"), "{text}");
         assert_eq!(super::text(&[]), "no frame was dropped since the start\n");
     }

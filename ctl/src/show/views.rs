@@ -105,12 +105,13 @@ fn port_count(status: &Status) -> String {
     }
 }
 
-/// Formats the state of a link: up, down, or without a device.
+/// Formats the state of a link: up, down, suppressed by flap damping, or without a device.
 pub fn link_state(port: &Port) -> String {
-    match (port.device_gone, port.link_up) {
-        (true, _) => "GONE",
-        (false, true) => "up",
-        (false, false) => "DOWN",
+    match (port.device_gone, port.link_up, port.link_suppressed) {
+        (true, _, _) => "GONE",
+        (false, true, _) => "up",
+        (false, false, true) => "SUPPRESSED",
+        (false, false, false) => "DOWN",
     }
     .to_owned()
 }

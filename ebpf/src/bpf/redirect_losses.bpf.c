@@ -7,47 +7,14 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "devices.bpf.h"
 #include "lines.bpf.h"
 #include "weir_abi.h"
-
-struct ns_common {
-	unsigned int inum;
-} __attribute__((preserve_access_index));
-
-struct net {
-	struct ns_common ns;
-} __attribute__((preserve_access_index));
-
-typedef struct {
-	struct net *net;
-} __attribute__((preserve_access_index)) possible_net_t;
-
-struct net_device {
-	int ifindex;
-	possible_net_t nd_net;
-} __attribute__((preserve_access_index));
 
 /* ID of this switch's map weir_devices. */
 const volatile __u32 weir_devices_id = 0;
 /* Set before the programs are loaded: some egress needs the number of frames passed to its device. */
 const volatile __u8 weir_counts_given = 0;
-
-/* Returns the port of a device that frames are redirected to. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, WEIR_PORTS_MAX);
-	__type(key, struct weir_device);
-	__type(value, __u32);
-} weir_egresses SEC(".maps");
-
-static __always_inline __u32 *port_of(const struct net_device *device)
-{
-	struct weir_device key = {};
-
-	key.namespace = device->nd_net.net->ns.inum;
-	key.ifindex = device->ifindex;
-	return bpf_map_lookup_elem(&weir_egresses, &key);
-}
 
 static __always_inline void note_lost(struct weir_line *line, __u64 count)
 {

@@ -1,17 +1,15 @@
 //! Losses of redirected frames in the kernel.
 
-use std::fs;
-use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, OpenObject};
+use libbpf_rs::{Link, MapCore, MapHandle, OpenObject};
 
 use super::ExpressMaps;
-use crate::error::{map_error, EbpfError};
+use crate::error::EbpfError;
 use crate::kernel::refusal::VerifierLog;
+use crate::watched::Watched;
 
 /// Name of the programs in messages.
 const NAME: &str = "the programs that count losses of the express path";
@@ -24,8 +22,7 @@ mod skeleton {
 /// Two programs at kernel tracepoints that count such frames and close their egress, for as long as this value lives.
 #[derive(Debug)]
 pub struct RedirectLosses {
-    egresses: MapHandle,
-    namespace: u32,
+    watched: Watched,
     _links: [Link; 2],
 }
 
@@ -62,11 +59,9 @@ impl RedirectLosses {
         })?;
         let links = [&loaded.progs.weir_given, &loaded.progs.weir_refused];
         let [given, refused] = links.map(|program| program.attach_trace());
-        let namespace = fs::metadata("/proc/thread-self/ns/net");
-        let namespace = namespace.map_err(|error: io::Error| failed(error.into()))?;
+        let watched = MapHandle::try_from(&loaded.maps.weir_watched).map_err(failed)?;
         Ok(Self {
-            egresses: MapHandle::try_from(&loaded.maps.weir_egresses).map_err(failed)?,
-            namespace: namespace.ino() as u32,
+            watched: Watched::new(watched).map_err(failed)?,
             _links: [given.map_err(failed)?, refused.map_err(failed)?],
         })
     }
@@ -77,11 +72,6 @@ impl RedirectLosses {
     ///
     /// [`EbpfError::Map`].
     pub fn watch(&self, ifindex: u32, port: u8) -> Result<(), EbpfError> {
-        let mut key = self.namespace.to_ne_bytes().to_vec();
-        key.extend(ifindex.to_ne_bytes());
-        let port = u32::from(port).to_ne_bytes();
-        self.egresses
-            .update(&key, &port, MapFlags::ANY)
-            .map_err(map_error("weir_egresses"))
+        self.watched.add(ifindex, port)
     }
 }

@@ -35,15 +35,27 @@ pub(super) fn run(arguments: &str) {
     assert!(status.unwrap().success(), "ip {arguments}: needs root");
 }
 
+/// Adds a veth pair without IPv6, whose kernel would send by itself.
+pub(crate) fn add_pair(ends: [&str; 2]) {
+    run(&format!(
+        "link add {} type veth peer name {}",
+        ends[0], ends[1]
+    ));
+    for end in ends {
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1");
+        run(&format!("link set {end} up"));
+    }
+}
+
 pub(super) fn now_nanos() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap();
     Duration::from(now).as_nanos() as u64
 }
 
-pub(super) struct Wire(OwnedFd);
+pub(crate) struct Wire(OwnedFd);
 
 impl Wire {
-    pub(super) fn new(device: &str) -> Self {
+    pub(crate) fn new(device: &str) -> Self {
         let protocol = (libc::ETH_P_ALL as u16).to_be();
         // SAFETY: a plain system call; the descriptor has no other owner.
         let fd = unsafe {
@@ -80,7 +92,7 @@ impl Wire {
         Self(fd)
     }
 
-    pub(super) fn send(&self, frame: &[u8]) {
+    pub(crate) fn send(&self, frame: &[u8]) {
         let sent = nix::sys::socket::send(
             self.0.as_raw_fd(),
             frame,
@@ -123,13 +135,7 @@ impl Bench {
     pub(super) fn with(spare: Option<u32>) -> Self {
         unshare(CloneFlags::CLONE_NEWNET).expect("needs root");
         for pair in [0, 1] {
-            run(&format!("link add h{pair} type veth peer name p{pair}"));
-            for device in ["h", "p"] {
-                let device = format!("{device}{pair}");
-                let file = format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6");
-                let _ = std::fs::write(file, "1");
-                run(&format!("link set {device} up"));
-            }
+            add_pair([&format!("h{pair}"), &format!("p{pair}")]);
         }
         let mut maps = ExpressMaps::new().unwrap();
         if let Some(spare) = spare {

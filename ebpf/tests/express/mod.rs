@@ -1,6 +1,6 @@
 //! The express path over real devices: two veth pairs in the test's own network namespace. Needs root.
 
-mod bench;
+pub(crate) mod bench;
 mod room;
 
 use nix::net::if_::if_nametoindex;

@@ -26,7 +26,7 @@ use super::capture::{Parts, PARTS_WAITING};
 use super::ApiError;
 use crate::control::{Shared, Stage};
 
-/// Polling interval of the series; longer than that of readings, to save wake-ups.
+/// Time between two attempts to end a series.
 const WAIT: StdDuration = StdDuration::from_millis(10);
 const DURATION_SECONDS_MAX: f64 = 3_600.0;
 /// Attempts to end a series of a dataplane whose queue is full.
@@ -110,6 +110,7 @@ impl Recording {
         let ending = shared.life.ending();
         let over = tokio::time::sleep_until(self.deadline);
         tokio::pin!(ending, over);
+        let wait = StdDuration::from_nanos(self.series.poll_interval().as_nanos());
         loop {
             tokio::select! {
                 sent = self.send() => if !sent {
@@ -119,7 +120,7 @@ impl Recording {
                 () = &mut over => return true,
             }
             tokio::select! {
-                () = tokio::time::sleep(WAIT) => {}
+                () = tokio::time::sleep(wait) => {}
                 () = self.parts.closed() => return false,
                 () = &mut ending => return true,
                 () = &mut over => return true,
@@ -135,7 +136,7 @@ impl Recording {
         };
         let mut part = Vec::new();
         while let Some(reading) = self.series.take() {
-            self.writer.write(&mut part, &reading, self.series.lost());
+            self.writer.write(&mut part, &reading, &self.series);
             self.series.recycle(reading);
         }
         if !part.is_empty() {
@@ -172,11 +173,16 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, part: &mut Vec<u8>, reading: &Reading, lost: u64) {
-        let line = self.line(reading, lost);
-        // Cannot fail for this type.
-        if serde_json::to_writer(&mut *part, &line).is_ok() {
-            part.push(b'\n');
+    fn write(&mut self, part: &mut Vec<u8>, reading: &Reading, series: &Series) {
+        let mut line = self.line(reading, series.lost());
+        for _ in 0..=reading.repeats {
+            // Cannot fail for this type.
+            if serde_json::to_writer(&mut *part, &line).is_ok() {
+                part.push(b'\n');
+            }
+            line.monotonic_nanos += series.interval().as_nanos();
+            line.queues.clear();
+            line.drops.clear();
         }
     }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use weir_api::describe::Described;
 use weir_api::words::EventName;
-use weir_core::control::{ControlConfig, ControlPlane};
+use weir_core::control::{ControlConfig, ControlPlane, DampingConfig};
 use weir_core::Duration;
 use weir_dataplane::link::{DataplaneLink, XdpPrograms};
 
@@ -40,7 +40,7 @@ use ipfix::{IpfixSettings, IpfixStream};
 use lldp::LldpSettings;
 use sflow::{SflowAgent, SflowSettings};
 use shared::watermarks::Watermarks;
-use shared::{Exports, Records};
+use shared::{Exports, Links, Records};
 use supervisor::Supervisor;
 
 pub use reloading::{ReloadError, Reloading};
@@ -65,6 +65,8 @@ pub struct ControlSettings {
     pub flights: FlightSettings,
     /// Length of the intervals of peaks for telemetry.
     pub watermark_interval: Duration,
+    /// Damping of links that flap; `None` while it is off.
+    pub flap_damping: Option<DampingConfig>,
     /// LLDP.
     pub lldp: LldpSettings,
     /// The sFlow agent; `None` while it is off.
@@ -110,7 +112,8 @@ pub fn start(
             .ipfix
             .map(|settings| IpfixStream::new(settings, port_count)),
     };
-    let shared = Shared::new(info, records, neighbours, xdp, sender, exports);
+    let links = Links::new(&info, neighbours, settings.flap_damping);
+    let shared = Shared::new(info, records, links, xdp, sender, exports);
     let shared = Arc::new(shared);
     shared
         .records

@@ -150,6 +150,9 @@ async fn run_in<D: RunningDataplane>(
     let page = plan.page.as_ref().map(|settings| settings.listen);
     let gnmi = plan.gnmi.as_ref().map(|settings| settings.listen);
     log_ready(&shared, &plan.api_socket, [plan.metrics, gnmi, page]);
+    let counting = Arc::clone(&shared);
+    // It reads the kernel's types, which takes time.
+    spawn_blocking(move || counting.losses.stack.begin());
 
     let mut keeping = plan.keeping;
     if let Some(keeping) = &mut keeping {

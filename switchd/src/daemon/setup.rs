@@ -48,6 +48,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
             history_interval: config.dataplane.history_interval,
             history_length: config.dataplane.history_length,
             flights: flights(config),
+            flap_damping: config.flap_damping.damping(),
             lldp: announcement::lldp(config),
             sflow: SflowSettings::new(&config.sflow, seed),
             ipfix: IpfixSettings::new(&config.ipfix),

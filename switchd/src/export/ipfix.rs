@@ -17,8 +17,6 @@ use crate::control::ipfix::IpfixStream;
 use crate::control::Shared;
 use crate::model::clock;
 
-/// Least time between two looks at the readings: fewer wake-ups than readings.
-const POLL_MIN: StdDuration = StdDuration::from_millis(10);
 /// A collector that begins to listen has waited this long for the template and all values.
 const REFRESH: Duration = Duration::from_secs(1);
 /// The same after a template that was not sent.
@@ -49,8 +47,8 @@ pub async fn run(shared: Arc<Shared>) {
         enterprise = settings.enterprise,
         "IPFIX started"
     );
-    let interval = StdDuration::from_nanos(settings.interval.as_nanos());
-    let mut poll = tokio::time::interval(interval.max(POLL_MIN));
+    let interval = stream.series.poll_interval().as_nanos();
+    let mut poll = tokio::time::interval(StdDuration::from_nanos(interval));
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut sender = Sender::new(&shared, stream);
     loop {
@@ -105,7 +103,7 @@ impl<'a> Sender<'a> {
         while let Some(reading) = self.stream.series.take() {
             let age = now.saturating_since(reading.at).as_nanos();
             self.write(&reading, unix_nanos.saturating_sub(age));
-            exported += 1;
+            exported += 1 + reading.repeats;
             self.stream.series.recycle(reading);
         }
         self.flush();
@@ -117,26 +115,38 @@ impl<'a> Sender<'a> {
     }
 
     fn write(&mut self, reading: &Reading, unix_nanos: u64) {
-        let is_due = reading.at >= self.refresh_at;
+        let interval = self.stream.series.interval();
+        let last_at = reading.at + interval.saturating_mul(reading.repeats);
+        let is_due = last_at >= self.refresh_at;
         if is_due {
-            self.refresh_at = reading.at + REFRESH;
+            self.refresh_at = last_at + REFRESH;
             self.flush();
             self.message.add_template();
             self.has_template = true;
         }
+        let mut written = 0;
         for (index, port) in reading.ports.iter().enumerate().take(self.names.len()) {
-            for slot in 0..SLOTS {
-                let place = index * SLOTS + slot;
-                let now = of_slot(port, slot);
-                // Frames without a priority have no state that a new collector lacks.
-                let is_refreshed = is_due && slot < PRIORITY_COUNT;
-                if now == self.told[place] && !is_refreshed {
-                    self.unchanged += 1;
-                } else {
-                    self.add(place, now, unix_nanos);
+            let first = index * SLOTS;
+            for (place, queue) in (first..).zip(&port.priorities) {
+                if is_due || *queue != self.told[place] {
+                    self.add(place, *queue, unix_nanos);
+                    written += 1;
                 }
             }
+            // Frames without a priority have no state that a new collector lacks.
+            let place = first + PRIORITY_COUNT;
+            let dropped = dropped_without_priority(port);
+            if dropped != self.told[place].dropped {
+                let queue = QueueReading {
+                    dropped,
+                    ..QueueReading::default()
+                };
+                self.add(place, queue, unix_nanos);
+                written += 1;
+            }
         }
+        let all = self.names.len() as u64 * SLOTS as u64 * (reading.repeats + 1);
+        self.unchanged += all - written;
     }
 
     fn add(&mut self, place: usize, now: QueueReading, unix_nanos: u64) {
@@ -206,17 +216,10 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// State of a port's priority, or of its frames without a priority.
-fn of_slot(port: &PortReading, slot: usize) -> QueueReading {
-    if let Some(queue) = port.priorities.get(slot) {
-        return *queue;
-    }
+fn dropped_without_priority(port: &PortReading) -> u64 {
     let all: u64 = port.drops.iter().sum();
     let data: u64 = port.priorities.iter().map(|queue| queue.dropped).sum();
-    QueueReading {
-        dropped: all.saturating_sub(data),
-        ..QueueReading::default()
-    }
+    all.saturating_sub(data)
 }
 
 fn since(last: &PauseGauges, now: &PauseGauges) -> Pauses {

@@ -98,6 +98,11 @@ impl Collector for SnapshotCollector {
             let name = row.vlan.map_or("other".to_owned(), |vlan| vlan.to_string());
             families.add_counters(VLAN_COUNTERS, &[&name], &row.counters);
         }
+        for (port, reason, frames) in self.shared.losses.stack.counts() {
+            if let Some(info) = self.shared.info.ports.get(port.index()) {
+                families.add(&define::STACK_DROPS, &[&info.name, &reason], frames as f64);
+            }
+        }
         let ports = self.shared.info.numbered_ports();
         for ((id, info), state) in ports.zip(&self.snapshot.ports) {
             self.collect_port(&mut families, id, info, state);
@@ -208,6 +213,8 @@ impl SnapshotCollector {
         let counters = &state.counters;
         let up = f64::from(u8::from(self.shared.links.link_up(id)));
         families.add(&define::LINK_UP, &[port], up);
+        let suppressed = f64::from(u8::from(self.shared.links.is_suppressed(id)));
+        families.add(&define::LINK_SUPPRESSED, &[port], suppressed);
         for reason in DropReason::ALL {
             let count = counters.drops[reason.index()];
             families.add(&define::DROPS, &[port, reason.name()], count as f64);

@@ -7,4 +7,5 @@ pub mod reader;
 pub mod run_dir;
 pub mod secret;
 pub mod service;
+pub mod stack_drops;
 pub mod user;

@@ -131,6 +131,7 @@ pub fn settings() -> ControlSettings {
         history_interval: Duration::from_millis(5),
         history_length: 4,
         flights: FlightSettings::new(Duration::from_millis(20), Duration::from_millis(5)),
+        flap_damping: None,
         lldp: LldpSettings::default(),
         sflow: None,
         ipfix: None,

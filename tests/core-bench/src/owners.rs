@@ -183,7 +183,7 @@ impl Owner {
     fn take_discharges(&mut self) {
         while let Some(mut handles) = self.from.discharges.pop() {
             for handle in handles.drain(..) {
-                let back = self.switch.complete(self.now, port(self.other()), handle);
+                let back = self.switch.complete(handle);
                 self.free.extend(back);
                 self.under_way -= 1;
             }
@@ -216,7 +216,7 @@ impl Owner {
         if let Some(foreign) = self.foreign[handle.0 as usize] {
             self.discharged.push(foreign);
         }
-        let back = self.switch.complete(self.now, port, handle);
+        let back = self.switch.complete(handle);
         self.free.extend(back);
     }
 

@@ -143,7 +143,7 @@ impl Pipeline {
                 let Some(transmission) = &transmission else {
                     break;
                 };
-                self.sent(port, transmission);
+                self.sent(transmission);
             }
         }
     }
@@ -157,16 +157,16 @@ impl Pipeline {
                 self.sender += 1;
             }
             if let Some(transmission) = &transmission {
-                left -= usize::from(self.sent(port, transmission));
+                left -= usize::from(self.sent(transmission));
             }
         }
     }
 
-    fn sent(&mut self, port: PortId, transmission: &Transmission) -> bool {
+    fn sent(&mut self, transmission: &Transmission) -> bool {
         let Transmission::Data { handle, .. } = black_box(transmission) else {
             return false;
         };
-        let back = self.switch.complete(self.now, port, *handle);
+        let back = self.switch.complete(*handle);
         self.free.extend(back);
         true
     }

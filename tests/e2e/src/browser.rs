@@ -172,16 +172,14 @@ impl Browser {
         assert_eq!(wrong, Value::Array(Vec::new()), "axe: {what}");
     }
 
-    /// Saves the window's current content as `DIR/WIDTH/NAME.png`, if pictures for the book are requested:
-    /// `WEIR_SCREENSHOTS=DIR`.
-    pub async fn picture(&self, width: u32, name: &str) {
+    /// Saves the window's current content as `DIR/NAME.png`, if pictures for the book are requested: `WEIR_SCREENSHOTS=DIR`.
+    pub async fn picture(&self, name: &str) {
         let Some(directory) = std::env::var_os("WEIR_SCREENSHOTS") else {
             return;
         };
-        let directory = Path::new(&directory).join(width.to_string());
-        std::fs::create_dir_all(&directory).unwrap();
-        self.screenshot(&directory.join(format!("{name}.png")))
-            .await;
+        let file = Path::new(&directory).join(format!("{name}.png"));
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        self.screenshot(&file).await;
     }
 
     /// Saves the window as a PNG file.

@@ -14,7 +14,7 @@ use weir_lab::lab::balance::{Balance, Rest};
 use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 
-use super::{scenario, tear_down, until, PATIENCE};
+use super::{scenario, tear_down, until, PATIENCE, PATIENT_DETECTION};
 
 /// Longer than any of these tests: the hosts send until they are stopped.
 const DURATION: &str = "duration=600s";
@@ -34,6 +34,12 @@ impl Scene {
         let mut all = vec![DURATION, RATE];
         all.extend(overrides);
         Self::of(scenario(file, &all), change)
+    }
+
+    /// Builds two switches in a line with PFC, and a receiver that takes a fifth of what is sent.
+    pub fn line(change: impl FnMut(&mut DaemonConfig)) -> Self {
+        let overrides = ["class.lossless.mode=pfc", PATIENT_DETECTION];
+        Self::new("gateway.toml", &overrides, change)
     }
 
     /// Builds any scenario; its hosts send until they are stopped.

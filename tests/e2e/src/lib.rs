@@ -37,6 +37,9 @@ use weir_results::table;
 
 /// Time limit of any one condition.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Words of ping(8) for three requests at once: it ends with the third reply, and waits for it for 30 s. After requests at
+/// intervals it waits for one interval or two round trips only, which a busy machine exceeds.
+pub const PING_THREE: [&str; 7] = ["ping", "-c", "3", "-l", "3", "-i", "30"];
 /// Priority of the scenarios' lossless class.
 pub const LOSSLESS: u8 = 3;
 /// For runs in which nothing may be suspected. A switch whose process stalls for longer than the detection time is correctly

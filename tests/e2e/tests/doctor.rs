@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 use weir_lab::lab::process::{inside, program};
+use weir_tests::namespace::Namespace;
 use weir_tests::scapy::Scapy;
 use weir_tests::{printed, until, Bench};
 
@@ -27,17 +28,16 @@ char words[] __attribute__((section(\"license\"), used)) = \"GPL\";";
 
 /// A network namespace with a switch's file. Removed on drop.
 struct Place {
-    namespace: String,
+    namespace: Namespace,
     directory: TempDir,
 }
 
 impl Place {
     fn new(name: &str, dataplane: &str, port: &str) -> Self {
         let place = Self {
-            namespace: format!("weir-doctor-{name}-{}", std::process::id()),
+            namespace: Namespace::create(&format!("doctor-{name}")),
             directory: tempfile::tempdir().unwrap(),
         };
-        printed(Command::new("ip").args(["netns", "add", &place.namespace]));
         place.does(GOOD);
         let directory = place.directory.path().display();
         let port = match port.contains("device") {
@@ -58,7 +58,7 @@ impl Place {
     }
 
     fn program(&self, program: &Path) -> Command {
-        inside(&self.namespace, program)
+        inside(self.namespace.name(), program)
     }
 
     /// Runs shell commands that must all succeed.
@@ -97,13 +97,6 @@ impl Place {
         let changed = lines.collect::<Vec<_>>().join("\n");
         assert_ne!(changed, text.trim_end(), "{remedy}");
         fs::write(file, changed).unwrap();
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut command = Command::new("ip");
-        let _ = command.args(["netns", "delete", &self.namespace]).status();
     }
 }
 

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 use weir_lab::lab::process::{inside, program};
+use weir_tests::namespace::Namespace;
 use weir_tests::{printed, until, Bench};
 
 /// `left` is tested; `right` reflects, in another namespace.
@@ -26,28 +27,25 @@ ip link set right up";
 
 /// Two namespaces with a veth between them, and a switch's file. Removed on drop.
 struct Place {
-    near: String,
-    far: String,
+    near: Namespace,
+    far: Namespace,
     directory: TempDir,
 }
 
 impl Place {
     fn new(name: &str, dataplane: &str, mtu: u32, queues: u32) -> Self {
-        let own = |end: &str| format!("weir-loop-{name}-{end}-{}", std::process::id());
+        let own = |end: &str| Namespace::create(&format!("loop-{name}-{end}"));
         let place = Self {
             near: own("n"),
             far: own("f"),
             directory: tempfile::tempdir().unwrap(),
         };
-        for namespace in [&place.near, &place.far] {
-            printed(Command::new("ip").args(["netns", "add", namespace]));
-        }
         for (namespace, commands) in [(&place.near, LINKS), (&place.far, FAR_LINKS)] {
             let commands = commands
-                .replace("FAR", &place.far)
+                .replace("FAR", place.far.name())
                 .replace("QUEUES", &queues.to_string())
                 .replace("MTU", &mtu.to_string());
-            let mut shell = inside(namespace, Path::new("sh"));
+            let mut shell = inside(namespace.name(), Path::new("sh"));
             printed(shell.args(["-e", "-c", &commands]));
         }
         let directory = place.directory.path().display();
@@ -62,7 +60,7 @@ impl Place {
 
     /// Starts the reflector, and waits until it is ready.
     fn reflector(&self, fault: Option<&str>) -> Reflector {
-        let mut command = inside(&self.far, &program("weir-endpoint").unwrap());
+        let mut command = inside(self.far.name(), &program("weir-endpoint").unwrap());
         command.args(["reflect", "right"]);
         command.args(fault.iter().flat_map(|fault| ["--fault", *fault]));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -73,7 +71,7 @@ impl Place {
     }
 
     fn doctor(&self, more: &[&str]) -> Command {
-        let mut command = inside(&self.near, &program("switchctl").unwrap());
+        let mut command = inside(self.near.name(), &program("switchctl").unwrap());
         command.args(["--json", "doctor", "--loop", "left", "--config"]);
         command.arg(self.directory.path().join("s1.toml"));
         command.args(more);
@@ -90,19 +88,10 @@ impl Place {
     /// Checks that no program is left at either end, and no socket listens to all addresses.
     fn is_clean(&self) {
         for (namespace, device) in [(&self.near, "left"), (&self.far, "right")] {
-            let mut command = inside(namespace, Path::new("ip"));
+            let mut command = inside(namespace.name(), Path::new("ip"));
             let text = printed(command.args(["-details", "link", "show", device]));
             assert!(!text.contains("xdp"), "{text}");
             assert!(text.contains("promiscuity 0 "), "{text}");
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        for namespace in [&self.near, &self.far] {
-            let mut command = Command::new("ip");
-            let _ = command.args(["netns", "delete", namespace]).status();
         }
     }
 }
@@ -240,7 +229,7 @@ fn it_ends_without_a_reflector_and_on_interruption() {
     let mut command = place.doctor(&[]);
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
     let is_attached = || {
-        let mut command = inside(&place.near, Path::new("ip"));
+        let mut command = inside(place.near.name(), Path::new("ip"));
         printed(command.args(["link", "show", "left"])).contains("xdp")
     };
     until("the program is attached", || is_attached().then_some(()));
@@ -261,7 +250,7 @@ fn it_ends_without_a_reflector_and_on_interruption() {
 fn a_device_in_no_file_is_tried_with_default_settings() {
     let place = Place::new("default", "", 1500, 1);
     let reflector = place.reflector(None);
-    let mut command = inside(&place.near, &program("switchctl").unwrap());
+    let mut command = inside(place.near.name(), &program("switchctl").unwrap());
     let output = command
         .args(["--json", "doctor", "--loop", "left"])
         .output();

@@ -2,6 +2,8 @@
 
 use weir_api::daemon::HealthReason;
 use weir_api::words::Trouble;
+use weir_config::daemon::FlapDampingConfig;
+use weir_core::Duration;
 use weir_tests::faults::Scene;
 use weir_tests::switches::{events, pfc, port};
 use weir_tests::{inline_scenario, until, LOSSLESS};
@@ -57,6 +59,53 @@ fn a_port_goes_down_and_up() {
 fn a_neighbours_port_goes_down_and_up() {
     let device = weir_lab::lab::names::Names::new().host_device();
     a_link_goes_down_and_up("h2", device);
+}
+
+/// With flap damping, a link that goes down often counts as down while it has carrier, until it has been quiet.
+#[test]
+fn a_link_that_flaps_is_suppressed_and_used_again() {
+    let mut scene = Scene::new("one-switch.toml", &[], |config| {
+        config.flap_damping = FlapDampingConfig {
+            half_life: Some(Duration::from_secs(2)),
+            max_suppress: Duration::from_secs(10),
+            ..FlapDampingConfig::default()
+        };
+    });
+    scene.wait_for_all(100);
+    let told = |scene: &Scene, kind| events(&scene.stage.switches[0], kind);
+    // A machine with much to do may be so slow that the penalty falls meanwhile.
+    let mut flaps = 0;
+    while told(&scene, "link_suppressed").is_empty() {
+        scene.ip("s1", "link set h2 down");
+        flaps += 1;
+        until("the switch has seen that the link went down", || {
+            (told(&scene, "link_down").len() >= flaps).then_some(())
+        });
+        if told(&scene, "link_suppressed").is_empty() {
+            scene.ip("s1", "link set h2 up");
+            wait_for_link(&mut scene, "h2", true);
+        }
+    }
+    assert!(flaps >= 3, "{flaps}: two add at most 2000");
+    scene.ip("s1", "link set h2 up");
+    let suppressed = port(scene.switch(0), "h2");
+    assert!(suppressed.link_suppressed && !suppressed.link_up);
+    let other = port(scene.switch(0), "h1");
+    assert!(other.link_up && !other.link_suppressed);
+    wait_for_link(&mut scene, "h2", true);
+    let [suppressed] = &told(&scene, "link_suppressed")[..] else {
+        panic!("suppressed more than once");
+    };
+    let [reused] = &told(&scene, "link_reused")[..] else {
+        panic!("used again more than once");
+    };
+    let after = &suppressed.details["reused_after"];
+    let after: f64 = after.trim_end_matches(" s").parse().unwrap();
+    let took = reused.monotonic_nanos - suppressed.monotonic_nanos;
+    assert!(took as f64 >= 1e9 * after, "{took} ns, not {after} s");
+    assert!(!port(scene.switch(0), "h2").link_suppressed);
+    scene.wait_for_all(100);
+    scene.end();
 }
 
 /// The switch forwards frames that fit its chunks regardless of the device's MTU; frames refused by the device are lost

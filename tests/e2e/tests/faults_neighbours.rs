@@ -4,20 +4,14 @@ use nix::sys::signal::Signal;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
 use weir_tests::switches::{self, pfc};
-use weir_tests::{until, PATIENT_DETECTION};
+use weir_tests::until;
 
 /// Two switches between two hosts, with plain PFC between them.
-const LINE: &str = "gateway.toml";
-const PLAIN: &str = "class.lossless.mode=pfc";
 const RESTARTS: usize = 5;
-
-fn line() -> Scene {
-    Scene::new(LINE, &[PLAIN, PATIENT_DETECTION], |_| ())
-}
 
 /// Ends and restarts a switch several times while its neighbours continue.
 fn a_peer_switch_ends_and_begins(end: fn(&mut SwitchProcess)) {
-    let mut scene = line();
+    let mut scene = Scene::line(|_| ());
     for _ in 0..RESTARTS {
         scene.wait_for_all(100);
         let peer = scene.switch(1);
@@ -48,7 +42,7 @@ fn a_peer_switch_is_killed_and_started() {
 /// A frozen switch only has its rings. Their losses are counted, and service resumes.
 #[test]
 fn a_peer_switch_is_frozen_for_a_while() {
-    let mut scene = line();
+    let mut scene = Scene::line(|_| ());
     for _ in 0..RESTARTS {
         scene.wait_for_all(100);
         scene.switch(1).process().unwrap().signal(Signal::SIGSTOP);
@@ -67,7 +61,7 @@ fn a_peer_switch_is_frozen_for_a_while() {
 /// A neighbour that paused us and is gone holds us for as long as its last pause states, and no longer.
 #[test]
 fn a_neighbour_pauses_and_is_gone() {
-    let mut scene = line();
+    let mut scene = Scene::line(|_| ());
     scene.wait_for_all(100);
     // The host at the end stops its switch, which stops the one before it, and dies.
     let tell = format!("pfc {} {}", weir_tests::LOSSLESS, u16::MAX);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use weir_api::daemon::{Event, EventPage, Impairment, Status};
 use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
-use weir_tests::{until, Bench, LOSSLESS};
+use weir_tests::{until, Bench, LOSSLESS, PING_THREE};
 
 const FRAME: &str =
     "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / IP(src='10.0.0.1', dst='10.0.0.2', tos=1) / UDP(dport=4791) / Raw(bytes(100))";
@@ -178,10 +178,7 @@ fn a_delay_is_visible_to_ping() {
     }
     good(&bench, &["delay", "h1", "300ms", "--for", "10min"]);
     good(&bench, &["delay", "h2", "200ms", "--for", "10min"]);
-    let text = bench.output(
-        "h1",
-        &["ping", "-c", "3", "-i", "0.2", "-W", "60", "10.99.0.2"],
-    );
+    let text = bench.output("h1", &[&PING_THREE, &["10.99.0.2"][..]].concat());
     let times = text.lines().filter_map(|line| {
         let time = line.split("time=").nth(1)?;
         time.split(' ').next()?.parse::<f64>().ok()

@@ -41,8 +41,12 @@ fn totals(switch: &SwitchProcess) -> RecordLine {
     curl.arg(&switch.config.api_socket);
     let request = r#"{"every_seconds": 0.001, "duration_seconds": 0.01}"#;
     curl.args(["-H", "Content-Type: application/json", "-d", request]);
-    let lines = printed(curl.arg("http://localhost/v1/recordings"));
-    serde_json::from_str(lines.lines().next().unwrap()).unwrap()
+    curl.arg("http://localhost/v1/recordings");
+    // A switch that stalls for the whole 10 ms writes none.
+    let first = until("a recording has a line", || {
+        printed(&mut curl).lines().next().map(str::to_owned)
+    });
+    serde_json::from_str(&first).unwrap()
 }
 
 /// Totals of a switch at which nothing happens any more: no pause lasts, and all readings since are exported.

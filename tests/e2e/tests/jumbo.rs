@@ -4,7 +4,7 @@ use weir_config::daemon::{DaemonConfig, Workers};
 use weir_core::Bytes;
 use weir_tests::iperf::received_bytes;
 use weir_tests::switches::switchctl;
-use weir_tests::{printed, until, Bench};
+use weir_tests::{printed, until, Bench, PING_THREE};
 
 /// Makes the lab's links and the switch accept frames of 9,216 B.
 const LONG_FRAMES: &str = "flow.a.frame=9216B";
@@ -27,23 +27,8 @@ fn bench(mut change: impl FnMut(&mut DaemonConfig)) -> Bench {
 /// Runs ping(8), which compares the replies with its requests.
 fn ping(bench: &Bench, frame: usize) {
     let size = (frame - HEADERS).to_string();
-    let words = [
-        "ping",
-        "-c",
-        "3",
-        "-i",
-        "0.01",
-        "-W",
-        "30",
-        "-M",
-        "do",
-        "-p",
-        "5a17c3",
-        "-s",
-        &size,
-        "10.99.0.2",
-    ];
-    let text = bench.output("h1", &words);
+    let how = ["-M", "do", "-p", "5a17c3", "-s", &size, "10.99.0.2"];
+    let text = bench.output("h1", &[&PING_THREE, &how[..]].concat());
     assert!(text.contains(" 0% packet loss"), "{frame} B: {text}");
     assert!(!text.contains("wrong data"), "{frame} B: {text}");
 }

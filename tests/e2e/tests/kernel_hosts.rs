@@ -12,7 +12,7 @@ use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::inside;
 use weir_lab::lab::stage::Stage;
-use weir_tests::{run_as_expected_and, scenario, PATIENCE};
+use weir_tests::{run_as_expected_and, scenario, PATIENCE, PING_THREE};
 
 /// A protocol for experiments (IEEE 802): the kernel ignores its frames.
 const ETHERTYPE: &str = "0x88B5";
@@ -104,8 +104,8 @@ fn without_answer(scenario: &Scenario, names: &Names) -> Vec<String> {
     for (index, from) in scenario.hosts.iter().enumerate() {
         let others = (0..scenario.hosts.len()).filter(|to| *to != index);
         for to in others {
-            let child = inside(&names.namespace(&from.name), Path::new("ping"))
-                .args(["-c", "3", "-i", "0.2", "-W", "5"])
+            let child = inside(&names.namespace(&from.name), Path::new(PING_THREE[0]))
+                .args(&PING_THREE[1..])
                 .arg(scenario.host_ip(to).to_string())
                 .stdout(Stdio::piped())
                 .spawn()

@@ -420,7 +420,7 @@ async fn check_and_picture(page: &Browser, name: &str) {
             page.shape(width, height, scheme).await;
             page.check_accessible(&format!("{name}, {width}, {scheme}"))
                 .await;
-            page.picture(width, &format!("{name}-{scheme}")).await;
+            page.picture(&format!("{width}/{name}-{scheme}")).await;
         }
     }
 }

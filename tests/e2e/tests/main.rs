@@ -16,6 +16,7 @@ mod credits;
 mod device_kinds;
 mod doctor;
 mod doctor_loop;
+mod drops;
 mod ecn;
 mod endpoint;
 mod export_cost;

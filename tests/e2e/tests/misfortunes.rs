@@ -268,11 +268,7 @@ fn begin_again(switch: &mut SwitchProcess, places: &Places, file: &str) {
 
 #[test]
 fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
-    let mut scene = Scene::new(
-        "gateway.toml",
-        &["class.lossless.mode=pfc", PATIENT_DETECTION],
-        |_| (),
-    );
+    let mut scene = Scene::line(|_| ());
     let _ = scene.reports();
     let directory = scene.stage.directory().to_owned();
     let namespace = scene.stage.names().namespace("s2");
@@ -376,11 +372,7 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
 /// `--check` reports if the next switch could start, and leaves neither a process nor a change.
 #[test]
 fn a_restart_can_be_tried() {
-    let mut scene = Scene::new(
-        "gateway.toml",
-        &["class.lossless.mode=pfc", PATIENT_DETECTION],
-        |_| (),
-    );
+    let mut scene = Scene::line(|_| ());
     let _ = scene.reports();
     let switch = scene.switch(1);
     switch

@@ -1,14 +1,23 @@
-//! Traces for Perfetto, decoded by Perfetto's own Python classes. Its trace processor, which can be queried by SQL, is
-//! downloaded from outside the Python Package Index.
+//! Traces for Perfetto, read from its own trace processor by SQL.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use serde::Deserialize;
+use serde_json::json;
+use url::{form_urlencoded, Url};
+use weir_api::neighbors::Neighbor;
 use weir_api::run::RunResult;
+use weir_lab::lab::process::{inside, program, Process};
+use weir_lab::lab::stage::Stage;
 use weir_sim::scenario::{run, timeline, Options};
-use weir_tests::{python, scenario};
+use weir_tests::browser::with_browser;
+use weir_tests::namespace::Namespace;
+use weir_tests::switches::events;
+use weir_tests::{python, scenario, tear_down, until};
 
 #[derive(Deserialize)]
 struct Decoded {
@@ -62,13 +71,9 @@ fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-#[test]
-fn a_trace_of_ring4_has_the_times_of_the_record() {
-    let Some(python) = python("perfetto") else {
-        return;
-    };
-    let overrides = ["duration=2s", "deadlock.policy=breaker"];
-    let scenario = scenario("ring4.toml", &overrides);
+/// Returns a simulated run of `ring4` that locks and is released, and its trace.
+fn recorded(duration: &str) -> (RunResult, Vec<u8>) {
+    let scenario = scenario("ring4.toml", &[duration, "deadlock.policy=breaker"]);
     let mut trace = Vec::new();
     let mut record = |network: &_| trace = timeline(&scenario, network);
     let options = Options {
@@ -76,11 +81,160 @@ fn a_trace_of_ring4_has_the_times_of_the_record() {
         ..Options::default()
     };
     let result = run(&scenario, options).unwrap();
+    (result, trace)
+}
+
+#[test]
+fn a_trace_of_ring4_has_the_times_of_the_record() {
+    let Some(python) = python("perfetto") else {
+        return;
+    };
+    let (result, trace) = recorded("duration=2s");
     let decoded = decode(&python, &trace);
     events_are_those_of_the_record(&decoded, &result);
     pauses_are_those_of_the_record(&decoded, &result);
     queues_are_those_of_the_record(&decoded, &result);
     arrows_lead_round_the_ring(&decoded);
+}
+
+/// The picture of the book, of the first lock and its release.
+#[test]
+fn perfetto_s_page_shows_the_lock_and_the_release() {
+    let Some(python) = python("perfetto") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ring4.pftrace");
+    std::fs::write(&file, recorded("duration=240ms").1).unwrap();
+    let place = Namespace::with_loopback("perfetto");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/perfetto_page.py");
+    let mut command = inside(place.name(), &python);
+    command.arg(script).arg(&file);
+    let log = directory.path().join("server.log");
+    let mut server = Process::start("perfetto_page.py", command, &log).unwrap();
+    // Of all switches, and all of the first one's ports in the ring.
+    let commands = [
+        ("dev.perfetto.PinTracksByRegex", "^(suspected|release)$"),
+        (
+            "dev.perfetto.ExpandTracksByRegex",
+            "^(s1|s2|s4|priority 3)$",
+        ),
+    ];
+    let commands = commands.map(|(id, tracks)| json!({"id": id, "args": [tracks]}));
+    let commands = serde_json::to_string(&commands).unwrap();
+    let mut url = Url::parse("http://127.0.0.1:8000/").unwrap();
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("url", "http://127.0.0.1:8000/run.pftrace")
+        .append_pair("hideSidebar", "true")
+        .append_pair("startupCommands", &commands)
+        .finish();
+    url.set_fragment(Some(&format!("!/?{query}")));
+    with_browser(place.name(), directory.path(), async |page| {
+        server.check().unwrap();
+        page.shape(1280, 1000, "light").await;
+        page.go(url.as_str()).await;
+        for lane in ["suspected", "release", "pauses neighbour"] {
+            page.until(&format!("document.body.innerText.includes({lane:?})"))
+                .await;
+        }
+        page.picture("perfetto-ring4").await;
+    });
+}
+
+/// A ring of four real switches, recorded by `weir-page`.
+#[test]
+fn a_trace_of_running_switches_has_their_events_and_arrows_between_them() {
+    let Some(python) = python("perfetto") else {
+        return;
+    };
+    let overrides = [
+        "duration=900s",
+        "deadlock.policy=breaker",
+        "link-defaults.rate=25Mbit",
+    ];
+    let scenario = scenario("ring4.toml", &overrides);
+    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+    until("every switch knows both of its neighbours", || {
+        let know = stage.switches.iter().all(|switch| {
+            let neighbours: Vec<Neighbor> = switch.get("/v1/neighbors").unwrap();
+            let named = neighbours.iter().filter(|it| it.system_name.is_some());
+            named.count() >= 2
+        });
+        know.then_some(())
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ring4.pftrace");
+    let mut page = Command::new(program("weir-page").unwrap());
+    page.args(["--for", "10min", "--every", "1ms", "--perfetto"]);
+    page.arg(&file);
+    for switch in &stage.switches {
+        let place = format!("{}={}", switch.name, switch.config.api_socket.display());
+        page.args(["--switch", &place]);
+    }
+    let mut page = page.stdout(Stdio::null()).spawn().unwrap();
+    // It is created when all recordings have begun.
+    until("the recording has begun", || file.exists().then_some(()));
+    stage.start_hosts(&scenario).unwrap();
+    until("the ring has locked and was released", || {
+        let ended = stage.switches.iter();
+        let ended = ended.flat_map(|switch| events(switch, "release_ended"));
+        (ended.count() > 0).then_some(())
+    });
+    kill(Pid::from_raw(page.id() as i32), Signal::SIGINT).unwrap();
+    assert!(page.wait().unwrap().success());
+    let decoded = decode(&python, &std::fs::read(&file).unwrap());
+    // Recordings end shortly after that event: later ones may be in the trace or not.
+    let mut until_release = BTreeSet::new();
+    let ended = stage.switches.iter();
+    let ended = ended.flat_map(|switch| events(switch, "release_ended"));
+    let end = ended.map(|event| event.monotonic_nanos).min().unwrap();
+    for kind in [
+        "suspected",
+        "loop_found",
+        "master_elected",
+        "release_started",
+    ] {
+        let seen = decoded.instants.iter().filter(|it| it.name == kind);
+        let seen: BTreeSet<(String, u64)> = seen
+            .map(|it| (it.track[0].clone(), it.at))
+            .filter(|(_, at)| *at < end)
+            .collect();
+        let told = stage.switches.iter().flat_map(|switch| {
+            let events = events(switch, kind).into_iter();
+            events.map(|event| (switch.name.clone(), event.monotonic_nanos))
+        });
+        let told: BTreeSet<_> = told.filter(|(_, at)| *at < end).collect();
+        assert_eq!(seen, told, "{kind}");
+        if !told.is_empty() {
+            until_release.insert(kind);
+        }
+    }
+    for kind in ["suspected", "release_started"] {
+        assert!(until_release.contains(kind), "{until_release:?}");
+    }
+    let mut from: BTreeMap<u64, &Entry> = BTreeMap::new();
+    for slice in &decoded.slices {
+        from.extend(slice.out.iter().map(|arrow| (*arrow, slice)));
+    }
+    let mut between = BTreeSet::new();
+    for slice in &decoded.slices {
+        for arrow in &slice.into {
+            let source = from[arrow];
+            assert!(source.at <= slice.at);
+            let lanes = (source.track[3].as_str(), slice.track[3].as_str());
+            if source.track[0] == slice.track[0] {
+                assert_eq!(lanes, ("paused by neighbour", "pauses neighbour"));
+                assert!(source.to > slice.at);
+            } else {
+                assert_eq!(lanes, ("pauses neighbour", "paused by neighbour"));
+                assert_eq!(source.track[1], slice.track[0]);
+                assert_eq!(source.track[0], slice.track[1]);
+                between.insert(source.track[0].clone());
+            }
+        }
+    }
+    assert_eq!(between.len(), 4, "{between:?}");
+    tear_down(stage);
 }
 
 /// Including detection, election and release.

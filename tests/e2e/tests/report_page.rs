@@ -8,30 +8,11 @@ use std::process::Command;
 use serde_json::Value;
 use weir_lab::lab::process::program;
 use weir_tests::browser::{with_browser, Browser};
+use weir_tests::namespace::Namespace;
 use weir_tests::printed;
 
 const DESKTOP: (u32, u32) = (1280, 1180);
 const PHONE: (u32, u32) = (390, 844);
-
-/// A network namespace for the browser. Removed on drop.
-struct Place(String);
-
-impl Place {
-    fn new() -> Self {
-        let place = Self(format!("weir-report-{}", std::process::id()));
-        printed(Command::new("ip").args(["netns", "add", &place.0]));
-        printed(Command::new("ip").args(["-n", &place.0, "link", "set", "lo", "up"]));
-        place
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = Command::new("ip")
-            .args(["netns", "delete", &self.0])
-            .status();
-    }
-}
 
 async fn text(page: &Browser, selector: &str) -> String {
     let text = page
@@ -68,8 +49,8 @@ fn a_run_is_a_page_that_shows_who_paused_whom() {
     ]);
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     printed(run.arg(&file).arg(scenarios.join("ring4.toml")));
-    let place = Place::new();
-    with_browser(&place.0, directory.path(), async |page| {
+    let place = Namespace::with_loopback("report");
+    with_browser(place.name(), directory.path(), async |page| {
         page.shape(DESKTOP.0, DESKTOP.1, "light").await;
         page.go(&format!("file://{}", file.display())).await;
         let verdict = text(page, "h1").await;

@@ -9,7 +9,6 @@ use weir_core::VlanMode;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
 use weir_tests::switches::switchctl;
-use weir_tests::PATIENT_DETECTION;
 
 /// No host has this address: its frames follow the route.
 const NOBODY: &str = "02:00:00:00:00:99";
@@ -20,11 +19,7 @@ fn kept() -> Scene {
 }
 
 fn kept_with(change: impl FnMut(&mut DaemonConfig)) -> Scene {
-    let mut scene = Scene::new(
-        "gateway.toml",
-        &["class.lossless.mode=pfc", PATIENT_DETECTION],
-        change,
-    );
+    let mut scene = Scene::line(change);
     let _ = scene.reports();
     for switch in &mut scene.stage.switches {
         switch

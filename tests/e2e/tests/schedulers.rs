@@ -1,4 +1,4 @@
-//! Strict classes, weights and rates with real frames: 10 s at overload, and the same in virtual time (tools/sim/tests/schedulers.rs).
+//! Strict classes, weights and rates with real frames: 4 s at overload, and 10 s in virtual time (tools/sim/tests/schedulers.rs).
 
 use weir_api::run::RunResult;
 use weir_tests::{run_as_expected, scenario};
@@ -9,6 +9,9 @@ const TOLERANCE_PERCENT: f64 = 2.0;
 /// Number of runs, one of which must agree: an endpoint from which the hypervisor takes the CPU for longer than its class's
 /// buffer lasts leaves its share to the others. An error in every run is still found. Each run must lose nothing.
 const ATTEMPTS: usize = 3;
+
+/// Some 8,000 frames.
+const DURATION: &str = "duration=4s";
 
 /// Rate of the scenario's links, in bit/s.
 const LINE: f64 = 25e6;
@@ -24,7 +27,7 @@ fn shares(result: &RunResult) -> [f64; 3] {
 
 #[track_caller]
 fn share(changes: &[&str], expected: [f64; 3]) {
-    let scenario = scenario("schedulers.toml", changes);
+    let scenario = scenario("schedulers.toml", &[changes, &[DURATION]].concat());
     let mut seen = Vec::new();
     for _ in 0..ATTEMPTS {
         // Nothing is lost: pauses overtake the strict class, which fills the link.
@@ -52,7 +55,11 @@ fn classes_that_take_turns_share_by_weight() {
 /// which follows from the line's load. The rest is for the third class, as far as its sender gets a CPU.
 #[test]
 fn a_highest_rate_and_a_guaranteed_one_hold() {
-    let changes = ["class.urgent.max-rate=10Mbit", "class.best.min-rate=6Mbit"];
+    let changes = [
+        "class.urgent.max-rate=10Mbit",
+        "class.best.min-rate=6Mbit",
+        DURATION,
+    ];
     let scenario = scenario("schedulers.toml", &changes);
     let mut seen = Vec::new();
     for _ in 0..ATTEMPTS {

@@ -272,7 +272,7 @@ impl Node {
                 Some(Transmission::Control(ControlFrame::Echo(_))) => {}
                 Some(Transmission::Control(frame)) => return Output::Control(frames.number(frame)),
                 Some(Transmission::Data { handle, .. }) => {
-                    let _ = self.switch.complete(self.now, id, handle);
+                    let _ = self.switch.complete(handle);
                     let (ingress, destination) =
                         self.frames[handle.index()].take().unwrap_or_default();
                     return Output::Data {

@@ -65,6 +65,7 @@ Examples:
   weir-page --switches /etc/weir/switches.toml --ca /etc/weir/ca.pem
   weir-page --switches switches.toml --prometheus-sd /etc/prometheus/weir.json
   weir-page --once | jq -r .verdict
+  weir-page --perfetto lab.pftrace --for 5s --every 1ms
 
 Exit status: 0 success, 1 failure (the reason is on standard error), 2 invalid
 command line; with --once: 0 all switches are well, 1 failure, 3 something is
@@ -143,6 +144,28 @@ pub struct Options {
     /// Ask each switch once, print the page's state as JSON, and exit.
     #[arg(long, help_heading = "Output")]
     pub once: bool,
+    /// Record the switches of this machine for --for, write a trace for Perfetto (ui.perfetto.dev) with arrows from each pause
+    /// to those that it caused, and exit.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "once",
+        help_heading = "Output"
+    )]
+    pub perfetto: Option<PathBuf>,
+    /// Length of the recording, at most 1 h; Ctrl-C ends it early.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = length, requires = "perfetto", help_heading = "Output")]
+    pub length: Duration,
+    /// Interval between two readings: 1ms to 1s.
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = every, requires = "perfetto", help_heading = "Output")]
+    pub every: Duration,
+}
+
+impl Options {
+    /// Returns true if switches of this machine are searched for: on request, and where none is named.
+    pub fn looks_here(&self) -> bool {
+        self.local || (self.switch.is_empty() && self.switches.is_none())
+    }
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
@@ -153,14 +176,26 @@ fn timeout(text: &str) -> Result<Duration, String> {
     within(text, Duration::from_millis(100))
 }
 
+fn length(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_secs(3_600);
+    between(text, Duration::from_millis(1), most, "1 ms and 1 h")
+}
+
+fn every(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_secs(1);
+    between(text, Duration::from_millis(1), most, "1 ms and 1 s")
+}
+
 fn within(text: &str, least: Duration) -> Result<Duration, String> {
+    let range = format!("{} ms and 1 min", least.as_millis());
+    between(text, least, Duration::from_secs(60), &range)
+}
+
+fn between(text: &str, least: Duration, most: Duration, range: &str) -> Result<Duration, String> {
     let span = parse_duration(text).map_err(|error| error.to_string())?;
     let span = Duration::from_nanos(span.as_nanos());
-    if span < least || span > Duration::from_secs(60) {
-        return Err(format!(
-            "{text} is not between {} ms and 1 min",
-            least.as_millis()
-        ));
+    if span < least || span > most {
+        return Err(format!("{text} is not between {range}"));
     }
     Ok(span)
 }
@@ -188,6 +223,20 @@ mod tests {
         );
         for wrong in ["0s", "100ms", "2min", "x"] {
             assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn switches_of_this_machine_are_searched_for_on_request_or_where_none_is_named() {
+        for (words, expected) in [
+            (&[][..], true),
+            (&["--switches", "none.toml"][..], false),
+            (&["--switch", "s1=/run/weir/s1/api.sock"][..], false),
+            (&["--switches", "none.toml", "--local"][..], true),
+        ] {
+            let words = ["weir-page"].iter().chain(words);
+            let options = Cli::try_parse_from(words).unwrap().options;
+            assert_eq!(options.looks_here(), expected, "{options:?}");
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::ask::{
 use crate::cli::Options;
 use crate::model::fabric::{Fabric, Now, SWITCHES_MAX};
 use crate::model::state::{Condition, State};
+use crate::record;
 use crate::serve::{self, Publisher, Targets};
 
 /// Maximum number of waiting news; further ones delay their switch's task and its next request.
@@ -40,6 +41,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         .enable_all()
         .build()
         .context("starting threads")?;
+    if let Some(file) = &options.perfetto {
+        return runtime.block_on(record::run(options, file));
+    }
     runtime.block_on(async {
         let mut life = Life::begin(options)?;
         match options.once {
@@ -54,8 +58,6 @@ struct Life<'a> {
     options: &'a Options,
     fabric: Fabric,
     targets: Targets,
-    /// True if switches of this machine are searched for.
-    looks_here: bool,
     known: BTreeSet<String>,
     left_out: BTreeSet<String>,
     /// Switches that have neither answered nor failed yet.
@@ -73,7 +75,6 @@ impl<'a> Life<'a> {
             options,
             fabric: Fabric::default(),
             targets: Targets::default(),
-            looks_here: options.local || (options.switch.is_empty() && options.switches.is_none()),
             known: BTreeSet::new(),
             left_out: BTreeSet::new(),
             silent: BTreeSet::new(),
@@ -129,7 +130,7 @@ impl<'a> Life<'a> {
 
     /// Adds new switches of this machine.
     fn look_here(&mut self) {
-        if !self.looks_here {
+        if !self.options.looks_here() {
             return;
         }
         for (name, socket) in found(&self.options.run_dir) {

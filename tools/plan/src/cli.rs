@@ -131,6 +131,22 @@ Examples:
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
+    /// List the buffers that links need for full rate, with credits and PFC.
+    #[command(after_help = "\
+For links of 1 to 400 Gbit/s and 10 us to 10 ms, one way, with frames of 1500 B,
+credits of 2 KiB, cells of 256 B, and the longest reaction time in the standard:
+  credits               the credit-limit
+  PFC, any frames       xoff and headroom; no frame of any length is lost
+  PFC, 1500 B           the same, if there are no other frames
+Writes the picture credits-buffers.svg.
+
+Example:
+  switchctl plan buffers --out figures")]
+    Buffers {
+        /// Directory for the picture; created if missing.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
     /// Compare the prediction with the measurements of a run, and print the error.
     #[command(after_help = "\
 RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs

@@ -5,6 +5,7 @@
 
 mod advice;
 mod apply;
+mod buffers;
 mod capture;
 pub mod cli;
 mod compare;
@@ -36,6 +37,10 @@ pub fn run(cli: &Cli, output: &Output) -> Result<bool> {
     match &cli.command {
         Some(PlanCommand::Reproduce { figure, out }) => {
             reproduce::figure(*figure, out, output)?;
+            return Ok(true);
+        }
+        Some(PlanCommand::Buffers { out }) => {
+            buffers::run(out, output)?;
             return Ok(true);
         }
         Some(PlanCommand::Compare {

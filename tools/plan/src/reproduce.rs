@@ -62,7 +62,7 @@ fn write(figure: Figure, folder: &Path) -> Result<Reproduction> {
     Ok(numbers(&curves, svg, csv))
 }
 
-fn write_file(
+pub(crate) fn write_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
 ) -> Result<()> {

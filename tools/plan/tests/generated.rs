@@ -22,6 +22,7 @@ fn completions_and_manual_pages_are_of_every_command() {
     let mut pages: Vec<_> = pages.map(|entry| entry.unwrap().file_name()).collect();
     pages.sort();
     let expected = [
+        "weir-plan-buffers.1",
         "weir-plan-compare.1",
         "weir-plan-completions.1",
         "weir-plan-reproduce.1",

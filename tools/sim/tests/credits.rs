@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weir_config::scenario::Scenario;
 use weir_core::credit::CreditState;
-use weir_core::{Duration, Instant, PortId, Priority};
+use weir_core::{Duration, Instant, PortId, PortRole, Priority};
 use weir_sim::network::Network;
 use weir_sim::random::Random;
 use weir_sim::scenario::plan;
@@ -25,7 +25,11 @@ fn network(text: &str) -> Network {
 
 /// Switches in a line, with a host at each and a flow from end to end.
 fn chain(class: &str, seconds: u32, faults: &str) -> Network {
-    network(&format!(
+    network(&chain_text(class, seconds, faults))
+}
+
+fn chain_text(class: &str, seconds: u32, faults: &str) -> String {
+    format!(
         r#"
 name = "chain"
 duration = "{seconds}s"
@@ -57,7 +61,7 @@ frame = "300B"
 rate = "20Mbit"
 {faults}
 "#
-    ))
+    )
 }
 
 fn fault(kind: &str, rest: &str) -> String {
@@ -82,6 +86,7 @@ fn finish(network: &mut Network, seconds: u64) -> (u64, u64) {
 fn assert_no_leak(network: &mut Network) {
     let later = network.now() + Duration::from_secs(1);
     network.run_until(later);
+    let mut limit = 0;
     for index in 0..network.plan().switches.len() {
         let switch = network.switch(index);
         for port in (0..switch.config().ports.len()).filter_map(PortId::from_index) {
@@ -92,11 +97,12 @@ fn assert_no_leak(network: &mut Network) {
             assert_eq!(sending.state, CreditState::Credits, "{index} {port}");
             assert_eq!(sending.used, 0, "{index} {port}: {gauges:?}");
             assert_eq!(receiving.outstanding, receiving.limit, "{index} {port}");
+            limit = receiving.limit;
         }
     }
     for host in 0..network.plan().hosts.len() {
         let (used, given) = network.credits_of_host(host, P3).expect("credits");
-        assert_eq!((used, given), (0, 128), "host {host}");
+        assert_eq!((used, given), (0, limit), "host {host}");
     }
 }
 
@@ -134,17 +140,66 @@ fn credits_carry_what_pfc_carries() {
     assert!(sent[1] * 100 >= sent[0] * 98, "{sent:?}");
 }
 
+/// The losses last to the end, until all credits are back. At a delay of 1 ms the first limit is what full
+/// rate needs, the second four times as much. Prints the table of the book.
 #[test]
 fn lost_control_frames_cost_no_frame_and_no_credit() {
-    for percent in [1, 10, 50] {
-        let rest = format!("probability = 0.{percent:02}\nat = \"0s\"\nfor = \"3s\"");
-        let mut network = chain(CREDIT, 4, &fault("control-loss", &rest));
-        let (sent, lost) = finish(&mut network, 4);
-        println!("{percent} %: {sent} sent");
-        assert!(sent > 50_000, "{percent} %: {sent}");
-        assert_eq!(lost, 0, "{percent} %");
-        assert_no_leak(&mut network);
+    for (limit, least) in [("100KiB", [100, 99, 94, 75]), ("400KiB", [100, 99, 99, 99])] {
+        let class = format!("mode = \"credit\"\ncredit-limit = \"{limit}\"");
+        let mut without = None;
+        for (percent, least) in [0, 1, 10, 50].into_iter().zip(least) {
+            let faults = match percent {
+                0 => String::new(),
+                _ => fault(
+                    "control-loss",
+                    &format!("probability = 0.{percent:02}\nat = \"0s\""),
+                ),
+            };
+            let text = chain_text(&class, 60, &faults).replace("10us", "1ms");
+            let mut network = network(&text);
+            let (sent, lost) = finish(&mut network, 10);
+            let without = *without.get_or_insert(sent);
+            assert_eq!(lost, 0, "{percent} %");
+            assert_no_leak(&mut network);
+            let [told, heard] = updates_between_switches(&network);
+            let exceeded =
+                network.counters().drops[weir_core::DropReason::HeadroomExceeded.index()];
+            assert_eq!(exceeded, 0, "{percent} %");
+            println!(
+                "{limit} {percent} %: {sent} frames, {:.1} %, {} of {told} messages lost",
+                sent as f64 * 100.0 / without as f64,
+                told - heard
+            );
+            assert!(
+                (told - heard) * 100 >= told * percent * 8 / 10,
+                "{percent} %: {heard} of {told}"
+            );
+            assert!(
+                sent * 100 >= without * least,
+                "{percent} %: {sent} of {without}"
+            );
+        }
     }
+}
+
+/// Returns the messages about credits that both switches have sent each other, and those that have arrived.
+fn updates_between_switches(network: &Network) -> [u64; 2] {
+    let mut sums = [0; 2];
+    for index in 0..2 {
+        let switch = network.switch(index);
+        let ports = switch.config().ports.iter();
+        let between = ports
+            .enumerate()
+            .filter(|(_, port)| port.role != PortRole::Edge);
+        for port in between.filter_map(|(port, _)| PortId::from_index(port)) {
+            let gauges = switch.credit_gauges(port, P3).unwrap();
+            for [sent, received, ..] in [gauges.sender_updates, gauges.receiver_updates] {
+                sums[0] += sent;
+                sums[1] += received;
+            }
+        }
+    }
+    sums
 }
 
 #[test]

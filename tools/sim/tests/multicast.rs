@@ -105,7 +105,7 @@ impl Network {
                     let Transmission::Data { handle, .. } = sent else {
                         continue;
                     };
-                    let _ = switch.complete(self.now, port, handle);
+                    let _ = switch.complete(handle);
                     match self.peers[&(at, port.get())] {
                         End::Host(host) => *copies.entry(host).or_default() += 1,
                         End::Port { switch, port } => under_way.push_back((switch as usize, port)),

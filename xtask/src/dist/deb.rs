@@ -1,5 +1,6 @@
 //! Builds the Debian package, and tests it in a clean Debian.
 
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,24 +18,28 @@ pub fn package(no_install: bool) -> Result<PathBuf> {
     package_at(no_install, source_time()?)
 }
 
-/// Builds the package of the programs in `target/release`, for tests in guests: they contain paths of this machine. Its book
-/// is the README only.
-pub fn package_of_release() -> Result<PathBuf> {
+/// Packs the programs [of the tests](build::of_tests), which are in `binaries`, for guests. The package's book is the README
+/// only.
+pub fn package_of_tests(binaries: &Path) -> Result<PathBuf> {
     let cargo_deb = cargo_deb(false)?;
-    let binaries = build::programs()?;
     let directory = directory();
     let book = directory.join("book");
     std::fs::create_dir_all(&book).with_context(|| book.display().to_string())?;
     std::fs::copy(build::root().join("README.md"), book.join("README.md")).context("the README")?;
-    generate_programs(&binaries, &directory)?;
+    generate_programs(binaries, &directory)?;
+    // cargo-deb packs programs of a release only.
+    let built = directory.join("of-tests");
+    let release = built.join("release");
+    std::fs::create_dir_all(&release).with_context(|| release.display().to_string())?;
+    for program in build::PROGRAMS {
+        let link = release.join(program);
+        if link.is_symlink() {
+            std::fs::remove_file(&link).with_context(|| link.display().to_string())?;
+        }
+        symlink(binaries.join(program), &link).with_context(|| link.display().to_string())?;
+    }
     let version = version(&format!("{REVISION}+test"));
-    deb(
-        &cargo_deb,
-        &version,
-        source_time()?,
-        &build::target_directory(),
-        &["--fast"],
-    )
+    deb(&cargo_deb, &version, source_time()?, &built, &["--fast"])
 }
 
 /// Builds the package with files dated `time`.
@@ -112,5 +117,6 @@ fn deb(
 }
 
 fn cargo_deb(no_install: bool) -> Result<PathBuf> {
-    tool::of_registry("cargo-deb", &[], no_install)
+    // Unoptimised: it takes longer to compile than to run.
+    tool::of_registry("cargo-deb", &["--debug"], no_install)
 }

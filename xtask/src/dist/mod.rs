@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::tool;
 use crate::{book, build, root as user, setup};
 
-pub use deb::package_of_release;
+pub use deb::package_of_tests;
 use elsewhere::Place;
 use programs::Platform;
 

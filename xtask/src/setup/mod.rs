@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
-use crate::{deny, root};
+use crate::root;
 
 /// Purpose of the installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +264,6 @@ const NEEDS: &[Need] = &[
 pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
     install_missing(no_install, purpose)?;
     if purpose == Purpose::All {
-        deny::program(no_install)?;
         // Try both, even if the first was unreachable.
         let reached = [python::set_up(no_install)?, axe::set_up(no_install)?];
         let is_all = reached == [true; 2];

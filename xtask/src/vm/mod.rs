@@ -226,7 +226,7 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     let binaries = match &arguments.binaries {
         // Nothing of this checkout is needed.
         Some(binaries) if has_hosts => binaries.clone(),
-        _ => build::soak()?,
+        _ => build::of_tests()?,
     };
     interrupt::check()?;
     let tested = arguments.binaries.as_deref().unwrap_or(&binaries);

@@ -173,8 +173,11 @@ pub struct Port {
     pub address: String,
     /// Configured line rate.
     pub rate_bits_per_second: u64,
-    /// True when the device is up and has carrier.
+    /// True when the device is up and has carrier, and the link is not suppressed.
     pub link_up: bool,
+    /// True while flap damping counts the link as down because it went down too often.
+    #[serde(default)]
+    pub link_suppressed: bool,
     /// True while the port has no device: it was deleted or moved to another network namespace, does not exist yet, or
     /// the port was removed. Frames for it are dropped as `port_down`.
     #[serde(default)]
@@ -216,6 +219,10 @@ pub struct Port {
     /// Frames that the device lost before that, by its own counters.
     #[serde(default)]
     pub device_losses: DeviceLosses,
+    /// Frames that the kernel's network stack dropped at the device since the start, by its `enum skb_drop_reason` in lower
+    /// case, such as `netfilter_drop`. Linux 5.17 or newer.
+    #[serde(default)]
+    pub stack_drops_total: BTreeMap<String, u64>,
     /// Frames seen by the XDP program, by class: `data`, `mac_control`, `lldp`, `clcm`.
     pub xdp_frames_total: BTreeMap<String, u64>,
     /// Their verdicts: `redirected` to the switch, `express` to their egress, `passed` to the kernel, and drops:

@@ -40,6 +40,10 @@ named! {
         LinkUp => "link_up",
         /// A port's link went down.
         LinkDown => "link_down",
+        /// The link went down so often that it counts as down until it has been quiet for a while.
+        LinkSuppressed => "link_suppressed",
+        /// The link has been quiet for long enough and is used again.
+        LinkReused => "link_reused",
         /// A port's device was deleted or moved to another network namespace.
         DeviceGone => "device_gone",
         /// A device with a port's device name exists again, or for the first time, and is in use.

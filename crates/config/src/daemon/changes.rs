@@ -107,6 +107,7 @@ impl DaemonConfig {
         next.lldp.take_live(&file.lldp);
         next.control_frames.take_live(&file.control_frames);
         next.watermark.take_live(&file.watermark);
+        next.flap_damping.take_live(&file.flap_damping);
         next.sflow.take_live(&file.sflow);
         next.ipfix.take_live(&file.ipfix);
         let same_cables = self.has_cables_of(file);

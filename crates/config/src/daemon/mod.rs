@@ -5,6 +5,7 @@ mod by_class;
 mod by_hand;
 mod changes;
 mod credits;
+mod damping;
 mod dataplane;
 mod export;
 mod memory;
@@ -36,6 +37,7 @@ pub use access::{
 };
 pub use by_class::PerClass;
 pub use changes::{route_key, unlike, Change, Reloaded, Takes};
+pub use damping::FlapDampingConfig;
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
 pub use export::{IpfixConfig, SflowConfig};
 pub use mirror::{Mirror, MIRRORS_MAX};
@@ -101,6 +103,8 @@ pub struct DaemonConfig {
     pub control_frames: ControlFramesConfig,
     /// `[watermark]`.
     pub watermark: WatermarkConfig,
+    /// `[flap-damping]`.
+    pub flap_damping: FlapDampingConfig,
     /// `[sflow]`.
     pub sflow: SflowConfig,
     /// `[ipfix]`.
@@ -286,6 +290,7 @@ impl DaemonConfig {
             lldp: self.lldp.clone(),
             control_frames: self.control_frames.clone(),
             watermark: self.watermark,
+            flap_damping: self.flap_damping,
             sflow: self.sflow.clone(),
             ipfix: self.ipfix.clone(),
         }

@@ -11,12 +11,13 @@ use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
 use super::credits;
+use super::damping::check_damping;
 use super::export::{check_ipfix, check_sflow};
 use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
-    ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
-    ForwardingConfig, GnmiConfig, IpfixConfig, LldpConfig, LogConfig, MetricsConfig,
+    ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlapDampingConfig,
+    FlowsConfig, ForwardingConfig, GnmiConfig, IpfixConfig, LldpConfig, LogConfig, MetricsConfig,
     MulticastConfig, PageConfig, PfcwdConfig, Port, SflowConfig, Station, WatermarkConfig,
 };
 use crate::document;
@@ -60,6 +61,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "lldp",
             "control-frames",
             "watermark",
+            "flap-damping",
             "sflow",
             "ipfix",
         ],
@@ -85,6 +87,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
     (WatermarkConfig::TABLE, WatermarkConfig::KEYS),
+    (FlapDampingConfig::TABLE, FlapDampingConfig::KEYS),
     (SflowConfig::TABLE, SflowConfig::KEYS),
     (IpfixConfig::TABLE, IpfixConfig::KEYS),
 ];
@@ -116,6 +119,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         LldpConfig,
         ControlFramesConfig,
         WatermarkConfig,
+        FlapDampingConfig,
         SflowConfig,
         IpfixConfig,
     ]
@@ -204,6 +208,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         flows: FlowsConfig::read_for(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         watermark: WatermarkConfig::read(root, WatermarkConfig::default(), valid::together),
+        flap_damping: FlapDampingConfig::read(root, FlapDampingConfig::default(), check_damping),
         sflow: SflowConfig::read(root, SflowConfig::default(), check_sflow),
         ipfix: IpfixConfig::read(root, IpfixConfig::default(), check_ipfix),
         ports,

@@ -3,7 +3,9 @@
 use weir_core::PortId;
 
 use super::access::ApiTable;
-use super::{DaemonConfig, GnmiConfig, IpfixConfig, MulticastConfig, SflowConfig};
+use super::{
+    DaemonConfig, FlapDampingConfig, GnmiConfig, IpfixConfig, MulticastConfig, SflowConfig,
+};
 use crate::settings::quoted;
 use crate::switch::{ClassTable, RouteTable};
 
@@ -65,6 +67,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     out.push_str(&config.lldp.written());
     out.push_str(&config.control_frames.written());
     out.push_str(&config.watermark.written());
+    if config.flap_damping != FlapDampingConfig::default() {
+        out.push_str(&config.flap_damping.written());
+    }
     if config.sflow != SflowConfig::default() {
         out.push_str(&config.sflow.written());
     }

@@ -123,6 +123,8 @@ pub struct Host {
     pub switch: usize,
     /// True if it obeys PFC: an endpoint always can, a kernel with `weir-host`.
     pub obeys_pfc: bool,
+    /// True if it uses credits.
+    pub obeys_credits: bool,
     /// Action of its switch when its frames fill the buffer.
     pub police: Police,
     /// When its switch obeys 802.3x PAUSE from it.

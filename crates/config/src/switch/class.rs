@@ -73,7 +73,7 @@ entries! {
         "headroom" headroom: Option<Bytes> = None => "by each port's `cable`; without cables required for `pfc`, `level`", "", Live, valid::anything;
             "Room above `xoff` for what arrives until the pause takes effect: rate × (round trip + reaction time) + two full frames. It holds at every port, also at those with a [`cable`](../concepts/thresholds.md#headroom-by-cable); less than a cable asks for is refused. To have a headroom instead of that of the cables, or the other way round, takes a restart."
         "credit-limit" credit_limit: Option<Bytes> = None => "required for `credit`", "", Restart, valid::anything;
-            "`credit` only: the ingress buffer of (port, priority) for which credits are given. Full rate needs 4/3 × (rate × round trip + one frame). `headroom` of it, half by default, is the headroom towards neighbours without credits; a release lends as much beyond it."
+            "`credit` only: the ingress buffer of (port, priority) for which credits are given. Full rate needs 4/3 × (what is sent in a round trip + one frame), in whole credits. `headroom` of it, half by default, is the headroom towards neighbours without credits; a release lends as much beyond it."
         "credit-size" credit_size: Option<Bytes> = None => "`\"2KiB\"`", "", Restart, valid::anything;
             "`credit` only: what a credit stands for. A whole number of `cell`s."
         "packet-overhead" packet_overhead: Option<u64> = None => "0", "", Restart, valid::given(valid::within(0, 127));
@@ -171,7 +171,7 @@ pub(super) fn keys_of(mode: ModeKind) -> &'static [&'static str] {
 }
 
 /// `off`, or a time.
-struct OffOrTime;
+pub(crate) struct OffOrTime;
 
 impl Form<Option<Duration>> for OffOrTime {
     fn read(table: &Table<'_>, key: &str) -> Option<Option<Duration>> {

@@ -29,6 +29,7 @@ use crate::settings::words;
 pub use cable::{reaction_of_station, Cable, CableLine, NANOS_PER_METRE};
 pub(crate) use cable::{Cables, PortCable};
 pub(crate) use class::ClassTable;
+pub(crate) use class::OffOrTime;
 pub use class::{Class, Express};
 pub(crate) use core_errors::complain_of_core;
 pub use deadlock::DeadlockConfig;

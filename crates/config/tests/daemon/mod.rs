@@ -3,6 +3,7 @@
 mod access;
 mod cables;
 mod credits;
+mod damping;
 mod ecn;
 mod export;
 mod express;

@@ -133,7 +133,7 @@ impl Line {
             for port in [RECEIVER, HONEST, GREEDY] {
                 while let Some(sent) = self.switch.transmit(self.now, port) {
                     if let Transmission::Data { handle, .. } = sent {
-                        self.complete(port, handle);
+                        self.complete(handle);
                     }
                 }
             }
@@ -141,8 +141,8 @@ impl Line {
         }
     }
 
-    fn complete(&mut self, port: PortId, handle: FrameHandle) {
-        if let Some(handle) = self.switch.complete(self.now, port, handle) {
+    fn complete(&mut self, handle: FrameHandle) {
+        if let Some(handle) = self.switch.complete(handle) {
             let (ingress, priority) = self.of.remove(&handle).expect("inside");
             *self.inside.entry((ingress, priority)).or_default() -= 1;
             *self.sent.entry(ingress).or_default() += 1;

@@ -30,6 +30,7 @@ pub mod counters;
 mod deadlock_breaker;
 #[cfg(feature = "testing")]
 mod digest;
+mod flap_damping;
 mod loop_breaker;
 pub mod neighbours;
 mod report;
@@ -44,6 +45,7 @@ use watchdog::Watchdog;
 pub use back_off::BACK_OFF_MAX;
 pub use config::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy};
 pub use counters::ControlCounters;
+pub use flap_damping::{DampingConfig, FlapDamping, FLAP_PENALTY};
 pub use report::{IgnoreReason, NoStormReason, Report, ReportKind};
 pub use watchdog::StormNeighbour;
 

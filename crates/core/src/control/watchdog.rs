@@ -224,8 +224,8 @@ impl ControlPlane {
             return Stall::Storm;
         }
         match before {
-            Some(Stall::Asked(until)) if until <= now => Stall::Storm,
-            Some(Stall::Asked(until)) => Stall::Asked(until),
+            // Judged again only when its time is over: what could end it sooner gives another verdict.
+            Some(Stall::Asked(_)) => Stall::Storm,
             _ if self.suspects.current(egress, priority).is_some() => {
                 Stall::Asked(now + self.config.clcm_interval.saturating_mul(CLCM_INTERVALS))
             }

@@ -6,11 +6,13 @@
 //!
 //! Design: docs/src/internals/design/credits.md.
 
+mod host;
 mod receiver;
 mod sender;
 #[cfg(test)]
 mod tests;
 
+pub use host::HostCredits;
 pub use receiver::{CreditReceiver, ReceivingGauges};
 pub use sender::{CreditSender, SendingGauges};
 
@@ -135,8 +137,9 @@ impl CreditTerms {
         u32::try_from(credits).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of freed credits after which the sender is notified at once.
-    fn spacing(&self, configured: Option<Bytes>) -> u32 {
+    /// Returns the number of freed credits after which the sender is notified at once: those of `configured` bytes, by
+    /// default of a quarter of the limit, from 6,400 to 262,144 B.
+    pub fn spacing(&self, configured: Option<Bytes>) -> u32 {
         let size = u64::from(self.size);
         let quarter = (u64::from(self.limit) * size / 4).clamp(6_400, 262_144);
         let bytes = configured.map_or(quarter, Bytes::get);

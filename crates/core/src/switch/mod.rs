@@ -1,20 +1,22 @@
 //! The switch's dataplane as a state machine.
 //!
 //! A frame enters through `admission`, waits in the `virtual_queues`, and leaves through `schedule`; `forwarding` finds
-//! its egress. The `link` exchanges messages with the neighbours, and `levels` implements the rules of classes with
-//! Levels. `recovery` handles stalls, `observe` shows them, and `commands` applies the control plane's commands. The
-//! [`Switch`] and its ports are composed of the parts of all modules, and each module adds methods to both.
+//! its egress. The `link` exchanges messages with the neighbours; `levels` and `credits` implement two protocols of
+//! classes. `recovery` handles stalls, `observe` shows them, and `commands` applies the control plane's commands. What
+//! others must be told goes to the `outbox`. The [`Switch`] and its ports are composed of the parts of all modules, and
+//! each module adds methods to both.
 //!
 //! Design: docs/src/internals/design/core.md.
 
 mod admission;
 mod ahead;
 mod commands;
-mod events;
+mod credits;
 mod forwarding;
 mod levels;
 mod link;
 mod observe;
+mod outbox;
 mod port;
 mod records;
 mod recovery;
@@ -26,16 +28,13 @@ mod virtual_queues;
 
 use std::collections::VecDeque;
 
-use admission::{Charges, Pools};
-use events::Events;
-use forwarding::{Forwarding, Vlans};
+use admission::{Ages, Charges, Pools};
+use forwarding::{Flows, Forwarding, Loops, Vlans};
 use levels::LevelTable;
-use link::Loops;
-use observe::Flows;
+use outbox::{Events, Ready};
 use port::Port;
-use recovery::{Ages, Detector, StormClock};
-use schedule::Ready;
-use virtual_queues::VirtualQueues;
+use recovery::{Detector, StormClock};
+use virtual_queues::{Backlogged, VirtualQueues};
 
 use crate::command::CommandError;
 use crate::config::{ConfigError, MarkAt, SwitchConfig};
@@ -47,16 +46,18 @@ use crate::sets::PrioritySet;
 use crate::units::{Bytes, PortId, Priority};
 use crate::wire::ControlFrame;
 
-pub use events::EVENT_CAPACITY;
+pub use credits::CreditGauges;
 pub(crate) use forwarding::check_route;
 pub use forwarding::{
-    How, LearntEntry, PinEntry, PinnedBy, RouteEntry, VlanTraffic, VLANS_SEEN_MAX,
+    FlowRecord, How, LearntEntry, PinEntry, PinnedBy, RouteEntry, VlanTraffic, BLOCKED_VLANS_MAX,
+    HALVINGS, VLANS_SEEN_MAX, WAYS,
 };
-pub use link::{CreditGauges, PauseGauges, BLOCKED_VLANS_MAX};
+pub use link::PauseGauges;
 pub use observe::{
-    CableGauges, Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PoolGauges,
-    PriorityGauges, StormGauges, HALVINGS, WAYS,
+    CableGauges, Explanation, LevelEntry, LevelGauges, Outlook, PoolGauges, PriorityGauges,
 };
+pub use outbox::EVENT_CAPACITY;
+pub use recovery::StormGauges;
 
 /// A frame to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,6 +115,7 @@ pub struct Switch {
     /// Room for sorting the flows moved by a reroute.
     to_move: Vec<recovery::Candidate>,
     queues: VirtualQueues,
+    backlogged: Backlogged,
     charges: Charges,
     pools: Pools,
     levels: LevelTable,
@@ -197,18 +199,19 @@ impl Switch {
                 waiting_capacity(&config),
                 config.frame_length_max.get(),
             ),
+            backlogged: Backlogged::default(),
             charges: Charges::new(config.frame_count),
             pools: Pools::new(&config),
             discarded: VecDeque::new(),
             ages: Ages::new(age_limits, config.frame_count),
-            events: Events::new(),
+            events: Events::default(),
             lossless,
             with_levels,
             marks_arrivals,
             marks_departures,
             random: SplitMix64::new(config.seed),
             loops: Loops::of(&config).map(Box::new),
-            detector: Detector::new(),
+            detector: Detector::default(),
             draining: false,
             #[cfg(feature = "testing")]
             faults: crate::testing::Faults::default(),
@@ -235,6 +238,9 @@ impl Switch {
         self.queues.touch();
         self.charges.touch();
         self.ages.touch();
+        if let Some(vlans) = &mut self.vlans {
+            vlans.touch();
+        }
     }
 
     /// To be called after every change of its inputs.

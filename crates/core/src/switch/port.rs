@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 
 use super::admission::{BufferMode, IngressBuffer, Pooled};
+use super::credits::PortCredits;
 use super::levels::{FeedbackSent, LevelState};
 use super::link::{
-    Authentication, Due, EchoState, Limiter, PauseReceived, PauseSpans, PortCredits,
-    CLCM_QUEUE_CAPACITY,
+    Authentication, EchoState, Limiter, PauseReceived, PauseSpans, CLCM_QUEUE_CAPACITY,
 };
+use super::outbox::Due;
 use super::recovery::{Head, Outage, Storms};
-use super::schedule::{EgressState, PortTurns, Precedence, PriorityTurn, Shaper};
+use super::schedule::{PortTurns, Precedence, PriorityTurn, Shaper};
+use super::virtual_queues::EgressState;
 use crate::config::{CableRoom, FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
-use crate::counters::PortCounters;
+use crate::counters::{DropReason, PortCounters};
 use crate::sets::PrioritySet;
 use crate::units::{Priority, PRIORITY_COUNT};
 use crate::wire::clcm::Clcm;
@@ -40,6 +42,8 @@ pub(super) struct Port {
     /// Priorities for which frames for this egress are, or may be, dropped on arrival.
     pub(super) refuses: PrioritySet,
     pub(super) forced: PrioritySet,
+    /// Priorities that send in spite of a pause because it is a storm.
+    pub(super) ignores_pause: PrioritySet,
     /// Priorities whose departures need more than counting: forced ones, and those by credits.
     pub(super) departs_apart: PrioritySet,
     /// Set if arrivals are counted in addition to the counters: for grants and credits.
@@ -76,6 +80,8 @@ pub(super) struct Port {
     pub(super) pause_sent: [PauseSpans; PRIORITY_COUNT],
     pub(super) outage: Outage,
     pub(super) stuck: bool,
+    /// Reasons for which all frames of a priority for this egress are dropped on arrival.
+    pub(super) refusals: [Option<DropReason>; PRIORITY_COUNT],
 }
 
 impl Port {
@@ -139,7 +145,9 @@ impl Port {
             due: Due::default(),
             waiting: PrioritySet::default(),
             refuses: PrioritySet::default(),
+            refusals: [None; PRIORITY_COUNT],
             forced: PrioritySet::default(),
+            ignores_pause: PrioritySet::default(),
             turn: PriorityTurn::default(),
             precedence: Precedence::new(config),
             port_turns: PortTurns::new(config),
@@ -173,10 +181,17 @@ impl Port {
         }
         self.refuses = PrioritySet::default();
         for priority in Priority::ALL {
+            self.refusals[priority.index()] = self.why_refused(priority);
             if self.may_refuse(priority) {
                 self.refuses.insert(priority);
             }
         }
+    }
+
+    /// Returns true if nothing has changed since [`settle_arrivals`](Self::settle_arrivals).
+    pub(super) fn is_settled(&self, priority: Priority) -> bool {
+        self.refuses.contains(priority) == self.may_refuse(priority)
+            && self.refusals[priority.index()] == self.why_refused(priority)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Timers: each module does the work that is due, and reports its next due time.
 
 use super::port::Port;
-use super::schedule::ReleaseRule;
+use super::virtual_queues::ReleaseRule;
 use super::Switch;
 use crate::units::{Instant, PortId};
 

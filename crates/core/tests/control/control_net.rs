@@ -128,17 +128,11 @@ impl Net {
     pub fn suspect_all(&mut self) {
         for wait in self.waits.clone() {
             self.now = self.now + Duration::from_micros(700);
-            let mut event = suspected(self.now, wait.egress);
             let has_path = self.alternatives.contains(&(wait.switch, wait.egress));
-            if let EventKind::Suspected {
-                alternatives,
-                alternatives_from,
-                ..
-            } = &mut event.kind
-            {
-                *alternatives = has_path;
-                *alternatives_from = (0..3).map(port).filter(|_| has_path).collect();
-            }
+            let event = match has_path {
+                true => suspected_with_paths(self.now, wait.egress),
+                false => suspected(self.now, wait.egress),
+            };
             self.planes[wait.switch].handle_event(&event);
             self.collect(wait.switch);
         }
@@ -292,6 +286,21 @@ pub fn suspected(at: Instant, egress: u8) -> Event {
             alternatives_from: PortSet::EMPTY,
         },
     }
+}
+
+/// [`suspected`], with other paths for the frames of all fabric ports.
+pub fn suspected_with_paths(at: Instant, egress: u8) -> Event {
+    let mut event = suspected(at, egress);
+    if let EventKind::Suspected {
+        alternatives,
+        alternatives_from,
+        ..
+    } = &mut event.kind
+    {
+        *alternatives = true;
+        *alternatives_from = (0..3).map(port).collect();
+    }
+    event
 }
 
 pub fn ended(at: Instant, egress: u8) -> Event {

@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::control::control_net::{config, ended, port, whole_ring, Net, INTERVAL};
+use crate::control::control_net::{
+    config, ended, port, received, suspected_with_paths, whole_ring, Net, INTERVAL, PRIORITY,
+};
 use weir_core::command::RerouteSelection;
-use weir_core::control::{ControlConfig, IgnoreReason, LoopBreakerConfig, NoAlternative, Policy};
-use weir_core::control::{Report, ReportKind};
-use weir_core::{Bytes, Duration, Spuid};
+use weir_core::control::{
+    ControlConfig, ControlPlane, IgnoreReason, LoopBreakerConfig, NoAlternative, Policy, Report,
+    ReportKind,
+};
+use weir_core::wire::clcm::{Clcm, Hop};
+use weir_core::{Bytes, Command, Duration, Instant, Spuid};
 
 fn ring(switches: usize, seed: u64) -> Net {
     let mut net = Net::ring_with(switches, seed, config(Policy::LoopBreaker));
@@ -293,4 +298,45 @@ fn rerouting_alone_ignores_the_deadlock_breakers_messages() {
         .all(|plane| plane.counters().clcm_ignored[other] > 0 || plane.counters().clcm_sent > 0));
     assert!(net.planes[2].counters().clcm_ignored[other] > 0);
     assert!(net.planes[0].counters().clcm_ignored[other] > 0);
+}
+
+/// A control plane that stands for election at port 0, and its message.
+fn candidate() -> (ControlPlane, Clcm) {
+    let mut plane = ControlPlane::new(config(Policy::LoopBreaker), 1);
+    plane.handle_event(&suspected_with_paths(Instant::ZERO, 0));
+    let Some(Command::SendClcm { message, .. }) = plane.poll_command() else {
+        panic!("it sends its message at once");
+    };
+    (plane, message)
+}
+
+#[test]
+fn a_message_is_either_forwarded_or_counted_as_ignored() {
+    let (mut plane, own) = candidate();
+    let Spuid(own) = own.origin();
+    let other = |spuid| {
+        let hop = Hop {
+            spuid: Spuid(spuid),
+            egress: port(2),
+        };
+        received(Instant::ZERO, 1, Clcm::begin_election(PRIORITY, hop), &[0])
+    };
+    plane.handle_event(&other(own - 1));
+    assert_eq!(plane.counters().clcm_forwarded, 1);
+    assert_eq!(plane.counters().clcm_ignored.iter().sum::<u64>(), 0);
+    plane.handle_event(&other(own + 1));
+    assert_eq!(plane.counters().clcm_forwarded, 1);
+    let outranked = IgnoreReason::Outranked.index();
+    assert_eq!(plane.counters().clcm_ignored[outranked], 1);
+}
+
+#[test]
+fn copies_of_a_message_within_half_an_interval_elect_once() {
+    let (mut plane, own) = candidate();
+    let half = INTERVAL.divided_by(2);
+    for (at, won) in [(0, 1), (half.as_nanos() - 1, 1), (half.as_nanos(), 2)] {
+        let at = Instant::ZERO + Duration::from_nanos(at);
+        plane.handle_event(&received(at, 1, own, &[0]));
+        assert_eq!(plane.counters().elections_won, won);
+    }
 }

@@ -1,10 +1,15 @@
 //! The Loop Breaker when no flow has another path at its first election: a switch that left the election rejoins after
 //! its time and when paths change, and sends little meanwhile.
 
-use crate::control::control_net::{config, Net, INTERVAL};
-use weir_core::control::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy, ReportKind};
+use crate::control::control_net::{
+    config, port, received, suspected_with_paths, Net, INTERVAL, PRIORITY,
+};
+use weir_core::command::RerouteSelection;
+use weir_core::control::{
+    ControlConfig, ControlPlane, LoopBreakerConfig, NoAlternative, Policy, ReportKind,
+};
 use weir_core::event::EventKind;
-use weir_core::{Duration, Event};
+use weir_core::{Command, Duration, Event, Instant};
 
 /// Builds a ring whose switches wrongly believe that they have other paths.
 fn deluded(seed: u64, no_alternative: NoAlternative) -> Net {
@@ -143,4 +148,31 @@ fn a_policy_that_does_not_speak_stays_silent_whatever_changes() {
         .planes
         .iter()
         .all(|plane| plane.next_timeout().is_none()));
+}
+
+#[test]
+fn a_change_of_paths_while_a_switch_stands_leaves_its_next_absence_as_long() {
+    let mut plane = ControlPlane::new(config(Policy::LoopBreaker), 1);
+    let mut now = Instant::ZERO;
+    plane.handle_event(&suspected_with_paths(now, 0));
+    let Some(Command::SendClcm { message, .. }) = plane.poll_command() else {
+        panic!("it sends its message at once");
+    };
+    for absence in [8, 16] {
+        let at = now;
+        let kind = EventKind::WaysChanged;
+        plane.handle_event(&Event { at, kind });
+        plane.handle_event(&received(at, 1, message, &[0]));
+        let kind = EventKind::Rerouted {
+            selection: RerouteSelection::From(port(1)),
+            egress: port(0),
+            priority: PRIORITY,
+            moved: 0,
+            stuck: 1,
+        };
+        plane.handle_event(&Event { at, kind });
+        now = at + INTERVAL.saturating_mul(absence);
+        assert_eq!(plane.next_timeout(), Some(now));
+        plane.handle_timeout(now);
+    }
 }

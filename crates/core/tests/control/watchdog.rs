@@ -2,7 +2,7 @@
 
 use weir_core::control::{
     ControlConfig, ControlPlane, LoopBreakerConfig, NoStormReason, Policy, ReportKind,
-    StormNeighbour,
+    StormNeighbour, QUEUE_CAPACITY,
 };
 use weir_core::event::{EventKind, SuspicionReason};
 use weir_core::wire::clcm::{Clcm, Hop};
@@ -234,4 +234,49 @@ fn a_stall_that_is_over_is_not_called() {
     assert!(!bench.plane.has_stalls());
     bench.pass(1000);
     assert!(bench.calls.is_empty());
+}
+
+#[test]
+fn a_storm_is_called_in_time_though_the_suspicion_has_ended() {
+    let mut bench = Bench::new(Policy::Breaker);
+    bench.know(FABRIC, StormNeighbour::Regular);
+    bench.suspect(FABRIC);
+    bench.stall(FABRIC);
+    bench.event(EventKind::SuspicionEnded {
+        egress: FABRIC,
+        priority: PRIORITY,
+        lasted: Duration::from_millis(20),
+    });
+    bench.pass(20);
+    assert_eq!(bench.calls, [FABRIC]);
+}
+
+#[test]
+fn queues_that_are_not_drained_stay_bounded_and_the_overflow_is_counted() {
+    let mut plane = Bench::new(Policy::Off).plane;
+    let stall = |plane: &mut ControlPlane, egress| {
+        let kind = EventKind::PauseStalled {
+            egress,
+            priority: PRIORITY,
+            idle: Duration::from_millis(200),
+            queued: Bytes::new(1500),
+        };
+        let at = Instant::ZERO;
+        plane.handle_event(&Event { at, kind });
+    };
+    for _ in 0..QUEUE_CAPACITY {
+        // A command, and a report.
+        stall(&mut plane, EDGE);
+        stall(&mut plane, FABRIC);
+    }
+    assert_eq!(plane.counters().overflows, 0);
+    for overflows in 1..=2 {
+        stall(&mut plane, EDGE);
+        assert_eq!(plane.counters().overflows, overflows);
+    }
+    stall(&mut plane, FABRIC);
+    assert_eq!(plane.counters().overflows, 3);
+    let commands = std::iter::from_fn(|| plane.poll_command()).count();
+    let reports = std::iter::from_fn(|| plane.poll_report()).count();
+    assert_eq!((commands, reports), (QUEUE_CAPACITY, QUEUE_CAPACITY));
 }

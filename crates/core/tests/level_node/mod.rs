@@ -157,8 +157,8 @@ impl Node {
         }
     }
 
-    pub fn complete(&mut self, number: u8, handle: u32) {
-        let back = self.switch.complete(NOW, port(number), FrameHandle(handle));
+    pub fn complete(&mut self, handle: u32) {
+        let back = self.switch.complete(FrameHandle(handle));
         assert_eq!(back, Some(FrameHandle(handle)));
     }
 }

@@ -39,7 +39,7 @@ fn figure_4_number_for_number() {
     // f = 0 on the link from A to B: the frame to X, of Level 1, may leave.
     assert_eq!(b.told(0), Vec::<u16>::new(), "nothing has changed there");
     assert_eq!(a.data(3), Some(x));
-    a.complete(3, x);
+    a.complete(x);
     assert_eq!(a.level_of(X), None, "entries leave with their last frame");
     let x = b.receive(0, X).unwrap();
     assert_eq!(
@@ -129,7 +129,7 @@ fn feedback_says_what_a_full_buffer_takes_and_nothing_is_lost() {
     let seen = |kind: &EventKind| matches!(kind, EventKind::HeadroomExceeded { .. });
     assert!(std::iter::from_fn(|| node.switch.poll_event()).any(|event| seen(&event.kind)));
     let first = node.data(3).unwrap();
-    node.complete(3, first);
+    node.complete(first);
     let told = node.told(0);
     assert_eq!((told.len(), told.last()), (2, Some(&0)));
 }
@@ -162,7 +162,7 @@ fn a_regular_neighbour_gets_xoff_and_xon_alone() {
     node.receive(0, 4).unwrap();
     assert_eq!(node.told(0), [65_535]);
     let frame = node.data(3).unwrap();
-    node.complete(3, frame);
+    node.complete(frame);
     assert_eq!(node.told(0), [0]);
     assert!(node.data(3).is_some());
 }
@@ -212,7 +212,7 @@ fn a_neighbour_that_turns_out_enhanced_gets_feedback_after_an_xoff() {
     becomes(&mut node, 0, Neighbour::Enhanced);
     assert_eq!(node.told(0), Vec::<u16>::new(), "that is known already");
     let first = node.data(3).unwrap();
-    node.complete(3, first);
+    node.complete(first);
     let told = node.told(0);
     assert!(
         matches!(told[..], [quanta] if (1..6).contains(&quanta)),
@@ -232,7 +232,7 @@ fn a_neighbour_that_turns_out_regular_is_stopped_by_an_xoff() {
     becomes(&mut node, 0, Neighbour::Regular);
     assert_eq!(node.told(0), [65_535]);
     let first = node.data(3).unwrap();
-    node.complete(3, first);
+    node.complete(first);
     assert_eq!(node.told(0), [0]);
     becomes(&mut node, 0, Neighbour::Unknown);
     let told = node.told(0);

@@ -112,7 +112,7 @@ impl Node {
             let Some(handle) = data.next() else { continue };
             drop(data);
             eligible += u64::from(is_eligible);
-            let _ = self.switch.complete(now, port(EGRESS), handle);
+            let _ = self.switch.complete(handle);
             self.free.push(handle.0);
             if handle.0 == victim {
                 return Some(eligible);

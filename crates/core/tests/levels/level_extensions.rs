@@ -7,8 +7,9 @@ use weir_core::wire::echo::Echo;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    Admitted, Bytes, ClassMode, DropReason, Duration, FeedbackCoding, Frame, FrameHandle, Instant,
-    Level, Neighbour, Police, Quanta, Switch, SwitchConfig, Transmission,
+    Admitted, Budgets, Bytes, ClassMode, Command, DropReason, Duration, FeedbackCoding, Frame,
+    FrameHandle, Instant, Level, Neighbour, Police, Priority, Quanta, Switch, SwitchConfig,
+    Transmission,
 };
 
 fn level(number: u8) -> Level {
@@ -139,7 +140,7 @@ fn aging_keeps_the_order_and_spares_frames_at_the_transmitter() {
         Some(FrameHandle(old))
     );
     assert_eq!(node.switch.poll_discarded(), None);
-    node.complete(3, sent);
+    node.complete(sent);
     node.tell(3, 0);
     assert_eq!([node.data(3), node.data(3)], [Some(100), Some(101)]);
     assert_eq!(node.data(3), None);
@@ -242,12 +243,76 @@ fn feedback_for_a_whole_link_is_sent_as_pause_frames() {
         "D: a regular neighbour stops"
     );
     let first = node.data(3).unwrap();
-    node.complete(3, first);
+    node.complete(first);
     assert_eq!(paused(&mut node, 0).last(), Some(&0));
 
     let mut node = whole_link(Neighbour::Enhanced);
     node.receive(0, X).unwrap();
     assert_eq!(paused(&mut node, 0), [2]);
+    assert_eq!(paused(&mut node, 0), []);
+    for up in [false, true] {
+        let command = Command::SetLink { port: port(0), up };
+        node.switch.apply(NOW, command).unwrap();
+    }
+    assert_eq!(paused(&mut node, 0), [2], "the first one may be lost");
+}
+
+#[test]
+fn full_classes_stop_a_whole_link_however_many_they_are() {
+    let mut config = config(&[GAMMA; 5]);
+    config.ports[0].feedback = FeedbackCoding::Pause;
+    let shallow = [Priority::ALL[4], Priority::ALL[5]];
+    for priority in shallow {
+        let mut class = config.classes[P3.index()];
+        if let ClassMode::Level { budgets, .. } = &mut class.mode {
+            *budgets = Budgets::new(&[GAMMA]).unwrap();
+        }
+        config.classes[priority.index()] = class;
+    }
+    config.frame_count = config.frames_needed();
+    let mut node = Node::new(config);
+    for (handle, priority) in (0..).zip(shallow) {
+        let frame = Frame {
+            handle: FrameHandle(handle),
+            length: LENGTH,
+            priority,
+            destination: address(X),
+            source: address(0x40),
+            flow_hash: 0,
+        };
+        let _ = node.switch.receive(NOW, port(0), frame).unwrap();
+        assert_eq!(paused(&mut node, 0).last(), Some(&65_535), "{priority}");
+    }
+}
+
+#[test]
+fn the_level_that_a_frame_would_get_is_the_one_it_gets() {
+    let mut node = Node::tight();
+    for destination in [X, Y] {
+        let frame = Frame {
+            handle: FrameHandle(0),
+            length: LENGTH,
+            priority: P3,
+            destination: address(destination),
+            source: address(0x40),
+            flow_hash: 0,
+        };
+        let foreseen = node.switch.explain(NOW, port(0), &frame).outcome.unwrap();
+        node.receive(0, destination).unwrap();
+        let level = foreseen.level.map(Level::get);
+        assert_eq!(level, node.level_of(destination));
+        assert_ne!(level, Some(0));
+    }
+}
+
+#[test]
+fn a_port_with_feedback_to_send_is_ready() {
+    let mut node = Node::tight();
+    while node.switch.poll_ready().is_some() {}
+    node.receive(0, X).unwrap();
+    let ready: Vec<_> = std::iter::from_fn(|| node.switch.poll_ready()).collect();
+    assert_eq!(ready, [port(0), port(3)]);
+    assert!(!node.told(0).is_empty());
 }
 
 #[test]
@@ -325,6 +390,20 @@ fn a_round_trip_too_long_for_the_buffers_is_reported() {
 }
 
 #[test]
+fn no_round_trip_is_too_long_for_grants() {
+    let mut config = config(&[Bytes::new(128 * 1024); 2]);
+    config.ports[3].round_trip = Duration::from_micros(100);
+    config.ports[3].feedback = FeedbackCoding::Grants;
+    let mut node = Node::new(config);
+    echo(&mut node, NOW, Duration::from_millis(10));
+    let counters = node.switch.counters(port(3));
+    assert_eq!(
+        (counters.round_trips_exceeded, counters.echo_replies),
+        (0, 1)
+    );
+}
+
+#[test]
 fn a_measured_round_trip_sets_the_reserve() {
     let first = Bytes::new(128 * 1024);
     let mut config = config(&[first; 2]);
@@ -341,7 +420,7 @@ fn a_measured_round_trip_sets_the_reserve() {
             node.told(3);
         }
         while let Some(handle) = node.data(EDGE) {
-            node.complete(EDGE, handle);
+            node.complete(handle);
         }
         node.told(3);
         frames
@@ -361,6 +440,7 @@ fn a_measured_round_trip_sets_the_reserve() {
     echo(&mut node, at, Duration::from_micros(60));
     let (after, expected) = (fits(&mut node), room(Duration::from_micros(120)));
     assert_eq!(after, expected, "twice what was measured");
+    assert_eq!(node.switch.poll_event(), None, "that fits");
     // 1 ms does not fit: all of the buffer but one frame is reserve, which is reported.
     let at = NOW + Duration::from_secs(3);
     echo(&mut node, at, Duration::from_millis(1));

@@ -146,7 +146,7 @@ impl Chain {
                 Transmission::Control(frame) => self.tell(at, port, &frame),
                 Transmission::Data { handle, .. } => {
                     let what = self.frames[at][handle.index()].expect("a frame that is held");
-                    if self.switches[at].complete(self.now, port, handle).is_some() {
+                    if self.switches[at].complete(handle).is_some() {
                         self.frames[at][handle.index()] = None;
                     }
                     match Self::peer(at, port) {

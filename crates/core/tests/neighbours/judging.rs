@@ -195,6 +195,34 @@ fn several_neighbours_at_one_port_get_feedback_that_all_understand() {
 }
 
 #[test]
+fn several_switches_are_enhanced_only_where_configured_and_while_all_agree() {
+    let mut agent = agent();
+    let mut hear = |system, announcement| {
+        for port in [P0, ENHANCED] {
+            agent.receive(
+                seconds(0),
+                port,
+                &frame(system, Content::Announcement(announcement)),
+            );
+        }
+        (agent.neighbour(P0), agent.neighbour(ENHANCED))
+    };
+    hear(1, announcement(level(3)));
+    let agree = (Neighbour::Unknown, Neighbour::Enhanced);
+    assert_eq!(hear(2, announcement(level(3))), agree);
+    assert_eq!(hear(3, plain()), agree, "it may be an agent beside them");
+    let differ = (Neighbour::Unknown, Neighbour::Unknown);
+    assert_eq!(hear(4, announcement(level(4))), differ);
+}
+
+#[test]
+fn without_levels_a_neighbour_without_our_tlv_is_regular_at_once() {
+    let mut agent = agent();
+    agent.receive(seconds(0), EDGE, &announce(plain()));
+    assert_eq!(agent.neighbour(EDGE), Neighbour::Regular);
+}
+
+#[test]
 fn a_pfc_mismatch_begins_once_and_ends_once() {
     let mut agent = agent();
     let with = |pfc| {

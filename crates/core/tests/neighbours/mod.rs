@@ -11,7 +11,7 @@ use weir_core::control::neighbours::{
     AnnouncedPort, LevelMismatch, Lost, NeighbourReportKind, Neighbours, NeighboursConfig,
     ENTRIES_MAX,
 };
-use weir_core::control::StormNeighbour;
+use weir_core::control::{StormNeighbour, QUEUE_CAPACITY};
 use weir_core::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
 use weir_core::wire::lldp::dcbx::{PfcConfiguration, PfcMismatch, PrioritySet};
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};

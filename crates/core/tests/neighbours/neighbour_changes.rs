@@ -247,7 +247,7 @@ impl Network {
             while let Some(sent) = self.sides[me].switch.transmit(self.now, port) {
                 let on_line = match sent {
                     Transmission::Data { handle, .. } => {
-                        let destination = self.sides[me].discharge(self.now, port, handle);
+                        let destination = self.sides[me].discharge(handle);
                         OnLine::Data(destination)
                     }
                     Transmission::Control(frame) => OnLine::Control(bytes_of(&frame)),
@@ -278,8 +278,8 @@ impl Side {
         assert_eq!(outcome, Ok(Admitted::default()), "a frame is lost");
     }
 
-    fn discharge(&mut self, now: Instant, port: PortId, handle: FrameHandle) -> MacAddress {
-        assert_eq!(self.switch.complete(now, port, handle), Some(handle));
+    fn discharge(&mut self, handle: FrameHandle) -> MacAddress {
+        assert_eq!(self.switch.complete(handle), Some(handle));
         self.free.push(handle);
         self.destinations[handle.0 as usize]
     }

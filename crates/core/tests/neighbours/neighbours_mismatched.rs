@@ -224,7 +224,7 @@ fn send_by_link(sides: &mut [Side; 2], me: usize, now: Instant) {
         match sent {
             Transmission::Control(frame) => sides[1 - me].hear(now, &frame),
             Transmission::Data { handle, .. } => {
-                let _ = sides[me].switch.complete(now, LINK, handle);
+                let _ = sides[me].switch.complete(handle);
                 return sides[1 - me].inject(now, LINK, 1 - me);
             }
         }
@@ -234,7 +234,7 @@ fn send_by_link(sides: &mut [Side; 2], me: usize, now: Instant) {
 fn send_to_host(side: &mut Side, now: Instant) {
     while let Some(sent) = side.switch.transmit(now, HOST) {
         if let Transmission::Data { handle, .. } = sent {
-            let _ = side.switch.complete(now, HOST, handle);
+            let _ = side.switch.complete(handle);
             side.delivered += 1;
             return;
         }

@@ -78,6 +78,35 @@ fn a_new_neighbour_is_answered_fast_and_never_twice_in_a_second() {
 }
 
 #[test]
+fn a_neighbour_that_repeats_itself_is_not_answered_fast() {
+    let mut agent = agent();
+    for second in 0..4 {
+        agent.receive(seconds(0), P0, &announce(announcement(level(3))));
+        assert!(sent(&mut agent, seconds(second), P0).is_some());
+    }
+    agent.receive(seconds(10), P0, &announce(announcement(level(3))));
+    assert_eq!(sent(&mut agent, seconds(10), P0), None);
+}
+
+#[test]
+fn frames_that_were_not_read_and_reports_that_do_not_fit_are_counted() {
+    let mut agent = agent();
+    agent.count_limited(P0, 2);
+    agent.count_limited(P0, 3);
+    assert_eq!(agent.counters(P0).limited, 5);
+    // Each announcement and each goodbye is reported; no command concerns a port that leads to a host.
+    let said = announce(announcement(AnnouncedMode::Pfc));
+    for _ in 0..QUEUE_CAPACITY / 2 {
+        agent.receive(seconds(0), EDGE, &said);
+        agent.receive(seconds(0), EDGE, &frame(1, Content::Shutdown));
+    }
+    assert_eq!(agent.overflows(), 0);
+    agent.receive(seconds(0), EDGE, &said);
+    assert_eq!(agent.overflows(), 1);
+    assert_eq!(reports(&mut agent).len(), QUEUE_CAPACITY);
+}
+
+#[test]
 fn a_port_that_is_down_sends_nothing_and_forgets() {
     let mut agent = agent();
     agent.receive(seconds(0), P0, &announce(announcement(level(3))));

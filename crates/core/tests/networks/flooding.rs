@@ -200,7 +200,7 @@ impl Network {
                 let port = PortId::new(port as u8);
                 while let Some(sent) = switch.transmit(self.now, port) {
                     if let Transmission::Data { handle, .. } = sent {
-                        let _ = switch.complete(self.now, port, handle);
+                        let _ = switch.complete(handle);
                         match peer {
                             Peer::Host => *received.entry((at, hops)).or_default() += 1,
                             Peer::Port(next, their) => {
@@ -402,7 +402,7 @@ fn a_storm_is_cut_to_the_rate_and_others_are_not() {
         for port in [0, 1, 2].map(PortId::new) {
             while let Some(sent) = switch.transmit(now, port) {
                 if let Transmission::Data { handle, .. } = sent {
-                    let _ = switch.complete(now, port, handle);
+                    let _ = switch.complete(handle);
                 }
             }
         }

@@ -71,7 +71,7 @@ impl Network {
             while let Some(sent) = self.switches[at].transmit(self.now, id) {
                 let (source, destination, hops, probe) = match (sent, frame) {
                     (Transmission::Data { handle, .. }, Some(frame)) => {
-                        let _ = self.switches[at].complete(self.now, id, handle);
+                        let _ = self.switches[at].complete(handle);
                         (frame.source, frame.destination, frame.hops + 1, frame.probe)
                     }
                     (Transmission::Control(ControlFrame::Probe(probe, _)), _) => {
@@ -329,7 +329,7 @@ impl Lone {
             Ok(_) => {
                 while let Some(sent) = self.switch.transmit(self.now, PortId::new(1 - by.get())) {
                     if let Transmission::Data { handle, .. } = sent {
-                        let _ = self.switch.complete(self.now, by, handle);
+                        let _ = self.switch.complete(handle);
                     }
                 }
                 true

@@ -133,7 +133,7 @@ impl Network {
             while let Some(sent) = self.switches[at].transmit(self.now, port(number)) {
                 let (left, hops) = match sent {
                     Transmission::Data { handle, .. } => {
-                        let _ = self.switches[at].complete(self.now, port(number), handle);
+                        let _ = self.switches[at].complete(handle);
                         // All links are trunks: frames keep their form.
                         (frame, hops + 1)
                     }

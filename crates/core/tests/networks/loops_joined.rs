@@ -89,7 +89,7 @@ impl Joined {
                 while let Some(sent) = self.switch.transmit(self.now, port(number)) {
                     let left = match sent {
                         Transmission::Data { handle, .. } => {
-                            let _ = self.switch.complete(self.now, port(number), handle);
+                            let _ = self.switch.complete(handle);
                             frame
                         }
                         Transmission::Control(ControlFrame::Probe(probe, form)) => {

@@ -145,7 +145,7 @@ impl Network {
                 let (mut packet, length) = match transmission {
                     Transmission::Data { handle, length, .. } => {
                         let data = node.frames[handle.index()].expect("a frame that is held");
-                        let back = node.switch.complete(now, id, handle);
+                        let back = node.switch.complete(handle);
                         node.free.push(back.expect("one copy"));
                         (Packet::Data(data), length)
                     }

@@ -50,4 +50,5 @@ fn frames_of_the_neighbour_count_at_once() {
     tell(&mut node, Quanta::MAX);
     node.receive(0, Y, 8);
     assert!(node.send(EGRESS).is_empty());
+    assert_eq!(node.switch.counters(port(EGRESS)).pfc_received, 2);
 }

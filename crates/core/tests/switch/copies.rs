@@ -74,7 +74,7 @@ fn sent(switch: &mut Switch, port: PortId) -> Vec<u32> {
         while let Some(transmission) = switch.transmit(now, port) {
             if let Transmission::Data { handle, .. } = transmission {
                 handles.push(handle.0);
-                assert_eq!(switch.complete(now, port, handle), Some(handle));
+                assert_eq!(switch.complete(handle), Some(handle));
             }
         }
     }

@@ -1,8 +1,10 @@
 //! Tests of a single switch.
 
 mod assume_paused;
+mod cable;
 mod copies;
 mod credit_fallback;
+mod express;
 mod link_back;
 mod link_down;
 mod marking;
@@ -15,6 +17,7 @@ mod reconfigure;
 mod reroute;
 #[path = "reroute/random.rs"]
 mod reroute_random;
+mod room;
 #[path = "reroute/node.rs"]
 mod route_node;
 mod schedulers;

@@ -84,7 +84,7 @@ struct Node {
     now: Instant,
     free: Vec<FrameHandle>,
     /// Frames with the transmitter: ingress buffer charged, and the charge.
-    under_way: VecDeque<(FrameHandle, PortId)>,
+    under_way: VecDeque<FrameHandle>,
     frames: Vec<Option<(PortId, Priority, u64)>>,
     models: [[Model; 2]; 3],
     /// Times up to which a port's PAUSE and each priority's PFC last.
@@ -156,7 +156,7 @@ impl Node {
             Some(Transmission::Data { handle, .. }) => {
                 let (_, priority, length) = self.frames[handle.index()].unwrap();
                 self.model(port, priority).waiting -= length;
-                self.under_way.push_back((handle, port));
+                self.under_way.push_back(handle);
             }
             Some(Transmission::Control(ControlFrame::Mac(MacControl::Pfc { times }))) => {
                 for (priority, quanta) in Priority::ALL.into_iter().zip(times) {
@@ -172,11 +172,11 @@ impl Node {
     }
 
     fn complete(&mut self) {
-        let Some((handle, port)) = self.under_way.pop_front() else {
+        let Some(handle) = self.under_way.pop_front() else {
             return;
         };
         let (ingress, priority, length) = self.frames[handle.index()].take().unwrap();
-        let freed = self.switch.complete(self.now, port, handle);
+        let freed = self.switch.complete(handle);
         self.free.push(freed.expect("one copy"));
         self.model(ingress, priority).charged -= length.next_multiple_of(256);
     }
@@ -331,4 +331,26 @@ fn a_window_begins_with_the_current_occupancy() {
         }
         node.switch.restart_peaks();
     }
+}
+
+#[test]
+fn the_cheap_gauges_equal_the_others() {
+    let mut switch = Switch::new(config()).unwrap();
+    let now = Instant::from_nanos(1);
+    let frame = Frame {
+        handle: FrameHandle(0),
+        length: Bytes::new(1000),
+        priority: LOSSY,
+        destination: MacAddress([2, 0, 0, 0, 0, 1]),
+        source: MacAddress([2, 0, 0, 0, 0, 0]),
+        flow_hash: 0,
+    };
+    let _ = switch.receive(now, PORTS[0], frame).unwrap();
+    for port in PORTS {
+        let gauges = switch.gauges(now, port, LOSSY);
+        let occupancy = switch.occupancy(port, LOSSY);
+        assert_eq!(occupancy, (gauges.ingress, gauges.egress));
+    }
+    assert_ne!(switch.occupancy(PORTS[0], LOSSY).0, Bytes::ZERO);
+    assert_ne!(switch.occupancy(PORTS[1], LOSSY).1, Bytes::ZERO);
 }

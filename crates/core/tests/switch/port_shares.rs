@@ -115,7 +115,7 @@ impl Line {
             .expect("frames of one (host, priority) leave in their order");
         frames.pop_front();
         *self.bytes.entry(*key).or_default() += length;
-        let free = self.switch.complete(self.now, EGRESS, handle);
+        let free = self.switch.complete(handle);
         self.free.extend(free);
     }
 

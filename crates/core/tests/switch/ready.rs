@@ -122,7 +122,7 @@ struct Caller {
     switch: Switch,
     now: Instant,
     free: Vec<FrameHandle>,
-    on_line: Vec<(PortId, FrameHandle)>,
+    on_line: Vec<FrameHandle>,
     timer: Option<Instant>,
     /// By port: result of `next_transmit` when the port had nothing more.
     next: [Option<Instant>; PORTS as usize],
@@ -130,12 +130,12 @@ struct Caller {
 
 impl Caller {
     fn drain(&mut self, port: PortId) {
-        for (at, handle) in core::mem::take(&mut self.on_line) {
-            self.free.extend(self.switch.complete(self.now, at, handle));
+        for handle in core::mem::take(&mut self.on_line) {
+            self.free.extend(self.switch.complete(handle));
         }
         while let Some(sent) = self.switch.transmit(self.now, port) {
             if let Transmission::Data { handle, .. } = sent {
-                self.on_line.push((port, handle));
+                self.on_line.push(handle);
             }
         }
         self.next[port.index()] = self.switch.next_transmit(port);
@@ -276,4 +276,13 @@ proptest! {
             caller.settle();
         }
     }
+}
+
+#[test]
+fn timers_that_did_not_move_are_not_reported() {
+    let mut switch = Switch::new(config(None, true)).unwrap();
+    assert!(switch.timers_moved(), "they are new");
+    assert!(!switch.timers_moved());
+    switch.handle_timeout(Instant::ZERO);
+    assert!(switch.timers_moved());
 }

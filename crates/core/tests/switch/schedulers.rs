@@ -120,8 +120,7 @@ impl Line {
                 };
                 self.sent[priority.index()] += 1;
                 self.order.push(priority.index());
-                self.free
-                    .extend(self.switch.complete(self.now, EGRESS, handle));
+                self.free.extend(self.switch.complete(handle));
             }
             // Nothing else happens on this line: waiting frames may leave at the time that the switch reports.
             let next = self.switch.next_transmit(EGRESS).unwrap_or(end);

@@ -84,7 +84,7 @@ impl Bench {
             }
             while let Some(out) = self.switch.transmit(self.now, OUT) {
                 if let Transmission::Data { handle, .. } = out {
-                    self.switch.complete(self.now, OUT, handle).unwrap();
+                    self.switch.complete(handle).unwrap();
                     left.push(handle);
                 }
             }
@@ -193,4 +193,17 @@ fn only_lossless_classes_and_ports_that_exist_have_one() {
     let refused = bench.switch.apply(bench.now, command(missing, PRIORITY));
     assert_eq!(refused, Err(CommandError::NoSuchPort(missing)));
     assert!(bench.wait(Duration::from_millis(5)).is_empty());
+}
+
+#[test]
+fn it_ends_with_its_amount_before_any_timer() {
+    let mut bench = Bench::locked();
+    bench.release(1, Duration::from_secs(1)).unwrap();
+    let mut left = 0;
+    for _ in 0..3 {
+        // Longer than a frame takes on the line.
+        bench.now = bench.now + Duration::from_millis(1);
+        left += usize::from(bench.switch.transmit(bench.now, OUT).is_some());
+    }
+    assert_eq!(left, 1);
 }

@@ -1,9 +1,10 @@
 //! Series: readings of queues, pauses and drops at intervals down to a millisecond, for records and exports.
 //!
-//! The dataplane thread takes a reading when one is due, without a request and with its own time. All memory is allocated
-//! before the first reading. A [`Series`] is shared by that thread and one reader, which [takes](Series::take) readings and
-//! [returns](Series::recycle) them. Readings without room, and readings whose time the thread missed, are counted as lost.
-//! Readings are totals since the start, so sums over a series stay correct without the lost ones.
+//! The dataplane thread takes readings without a request and with its own time, before it changes the switch: readings that
+//! became due while it slept or worked show the switch as it was then. All memory is allocated before the first reading. A
+//! [`Series`] is shared by that thread and one reader, which [takes](Series::take) readings and [returns](Series::recycle)
+//! them. Readings without room, and readings too old to be taken, are counted as lost. Readings are totals since the start,
+//! so sums over a series stay correct without the lost ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,12 +29,22 @@ pub const INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// Maximum memory of one series in bytes. A switch has at most 256 ports.
 const MEMORY_MAX: usize = 16 << 20;
 const READINGS: std::ops::RangeInclusive<usize> = 16..=1_024;
+/// Readings that are reused first, so that those in use stay in the processor's cache.
+const WARM: usize = 32;
+/// A sleeping dataplane thread takes readings at most this much later than they are due.
+const SLACK: Duration = Duration::from_millis(20);
+/// Least and most time between two looks of a reader at its readings.
+const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(50));
+/// Most readings that the dataplane thread catches up on one by one, which bounds the delay of the next frame.
+const CATCH_UP_MAX: usize = 32;
 
 /// The switch at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// Time of the reading.
     pub at: Instant,
+    /// Number of further readings, at the series' interval, with the same values.
+    pub repeats: u64,
     /// By port.
     pub ports: Vec<PortReading>,
 }
@@ -86,23 +97,27 @@ impl From<CreditGauges> for CreditReading {
 }
 
 impl Reading {
-    /// Reads `switch`. O(ports), without allocation if there is room.
-    fn fill(&mut self, now: Instant, switch: &Switch) {
-        self.at = now;
+    /// Reads `switch`. Returns true if the values will stay the same until the switch changes: no pause is in progress.
+    /// O(ports), without allocation if there is room.
+    fn fill(&mut self, at: Instant, switch: &Switch) -> bool {
+        self.at = at;
+        let mut is_steady = true;
         for (index, reading) in self.ports.iter_mut().enumerate() {
             let Some(port) = PortId::from_index(index) else {
-                return;
+                break;
             };
             let counters = switch.counters(port);
             reading.drops = counters.drops;
             for (priority, queue) in Priority::ALL.into_iter().zip(&mut reading.priorities) {
                 (queue.ingress, queue.egress) = switch.occupancy(port, priority);
-                [queue.received, queue.sent] = switch.pauses(now, port, priority);
+                [queue.received, queue.sent] = switch.pauses(at, port, priority);
                 let credits = switch.credit_gauges(port, priority);
                 queue.credits = credits.map(CreditReading::from);
                 queue.dropped = counters.data_drops[priority.index()];
+                is_steady &= !queue.received.active && !queue.sent.active;
             }
         }
+        is_steady
     }
 }
 
@@ -110,6 +125,8 @@ impl Reading {
 #[derive(Debug)]
 pub struct Series {
     interval: Duration,
+    /// Used before `free`.
+    warm: ArrayQueue<Box<Reading>>,
     free: ArrayQueue<Box<Reading>>,
     filled: ArrayQueue<Box<Reading>>,
     late: AtomicU64,
@@ -125,6 +142,7 @@ impl Series {
         for _ in 0..count {
             let reading = Reading {
                 at: Instant::ZERO,
+                repeats: 0,
                 ports: vec![PortReading::default(); port_count],
             };
             // The queue has room for exactly this many.
@@ -132,6 +150,7 @@ impl Series {
         }
         Self {
             interval: interval.clamp(INTERVAL_MIN, INTERVAL_MAX),
+            warm: ArrayQueue::new(WARM),
             free,
             filled: ArrayQueue::new(count),
             late: AtomicU64::new(0),
@@ -144,16 +163,33 @@ impl Series {
         self.interval
     }
 
-    /// Has `fill` take a reading; without room it is lost.
+    /// Has `fill` take the first of `count` readings that are due; it returns true if the others are the same. Returns the
+    /// number of readings taken; those without room are lost.
     #[inline]
-    pub fn add(&self, fill: impl FnOnce(&mut Reading)) {
-        let Some(mut reading) = self.free.pop() else {
-            self.crowded.fetch_add(1, Ordering::Relaxed);
-            return;
+    pub fn add(&self, count: u64, fill: impl FnOnce(&mut Reading) -> bool) -> u64 {
+        let Some(mut reading) = self.warm.pop().or_else(|| self.free.pop()) else {
+            self.crowded.fetch_add(count, Ordering::Relaxed);
+            return count;
         };
-        fill(&mut reading);
+        let is_steady = fill(&mut reading);
+        reading.repeats = if is_steady {
+            count.saturating_sub(1)
+        } else {
+            0
+        };
+        let taken = reading.repeats + 1;
         // The queue has as many places as there are readings.
         let _ = self.filled.push(reading);
+        taken
+    }
+
+    /// Returns the time after which a reader should take the readings: long, to save wake-ups, and so short that there is
+    /// memory for four times as many.
+    pub fn poll_interval(&self) -> Duration {
+        let quarter = self
+            .interval
+            .saturating_mul(self.free.capacity() as u64 / 4);
+        quarter.clamp(POLL.0, POLL.1).max(self.interval)
     }
 
     /// Takes the oldest waiting reading.
@@ -163,7 +199,9 @@ impl Series {
 
     /// Returns a reading for reuse.
     pub fn recycle(&self, reading: Box<Reading>) {
-        let _ = self.free.push(reading);
+        if let Err(reading) = self.warm.push(reading) {
+            let _ = self.free.push(reading);
+        }
     }
 
     /// Returns the number of readings that were due but lost.
@@ -171,7 +209,7 @@ impl Series {
         self.late() + self.crowded()
     }
 
-    /// Those among them whose time the dataplane thread missed.
+    /// Those among them that the dataplane thread was too late to take.
     pub fn late(&self) -> u64 {
         self.late.load(Ordering::Relaxed)
     }
@@ -205,12 +243,12 @@ impl Readers {
         self.settle();
     }
 
-    /// Returns the time of the next reading.
-    pub(crate) fn next(&self) -> Option<Instant> {
-        self.next
+    /// Returns when a sleeping thread must wake to take readings.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        self.next.map(|due| due + SLACK)
     }
 
-    /// Takes the readings that are due.
+    /// Takes the readings that are due. Call this before `switch` changes at `now`.
     #[inline]
     pub(crate) fn read(&mut self, now: Instant, switch: &Switch) {
         if self.next.is_some_and(|due| due <= now) {
@@ -220,22 +258,35 @@ impl Readers {
 
     #[cold]
     fn read_due(&mut self, now: Instant, switch: &Switch) {
-        for reader in self.readers.iter_mut().flatten() {
-            if reader.due > now {
-                continue;
-            }
-            let interval = reader.series.interval;
-            let late = now.saturating_since(reader.due).as_nanos() / interval.as_nanos().max(1);
-            reader.series.late.fetch_add(late, Ordering::Relaxed);
-            reader.due = reader.due + interval.saturating_mul(late + 1);
-            reader.series.add(|reading| reading.fill(now, switch));
-        }
+        let readers = self.readers.iter_mut().flatten();
+        readers
+            .filter(|reader| reader.due <= now)
+            .for_each(|reader| reader.read(now, switch));
         self.settle();
     }
 
     fn settle(&mut self) {
         let readers = self.readers.iter().flatten();
         self.next = readers.map(|reader| reader.due).min();
+    }
+}
+
+impl Reader {
+    fn read(&mut self, now: Instant, switch: &Switch) {
+        let interval = self.series.interval;
+        let late = now.saturating_since(self.due).as_nanos() / interval.as_nanos().max(1);
+        let mut left = late + 1;
+        for _ in 0..CATCH_UP_MAX {
+            let due = self.due;
+            let taken = self.series.add(left, |reading| reading.fill(due, switch));
+            self.due = self.due + interval.saturating_mul(taken);
+            left = left.saturating_sub(taken);
+            if left == 0 {
+                return;
+            }
+        }
+        self.series.late.fetch_add(left, Ordering::Relaxed);
+        self.due = self.due + interval.saturating_mul(left);
     }
 }
 

@@ -130,6 +130,17 @@ pub enum Choice {
     },
 }
 
+impl Choice {
+    /// Returns false if no frame with this fate is copied.
+    fn may_want(&self, fate: Fate) -> bool {
+        match self {
+            Self::Matching { .. } => true,
+            Self::Sampled { .. } => fate == Fate::Admitted,
+            Self::Dropped { .. } => fate == Fate::Dropped,
+        }
+    }
+}
+
 /// Fate of a frame, as far as a tap's choice depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -139,6 +150,10 @@ pub enum Fate {
     Dropped,
     /// Consumed by the switch, or sent.
     Other,
+}
+
+impl Fate {
+    const ALL: [Self; 3] = [Self::Admitted, Self::Dropped, Self::Other];
 }
 
 impl From<Verdict> for Fate {
@@ -229,13 +244,12 @@ impl Tap {
         &self.plan
     }
 
-    /// Returns true if a frame with this fate is to be [offered](Self::offer), judging by port and fate alone.
-    fn wants(&self, port: PortId, fate: Fate) -> bool {
+    /// Returns true if a frame that [it may want](Choice::may_want) is to be [offered](Self::offer).
+    fn wants(&self, port: PortId) -> bool {
         match self.plan.choice {
-            Choice::Matching { .. } => true,
-            Choice::Dropped { .. } => fate == Fate::Dropped,
+            Choice::Matching { .. } | Choice::Dropped { .. } => true,
             Choice::Sampled { one_in, .. } => {
-                if fate != Fate::Admitted || !self.plan.ports.contains(port) {
+                if !self.plan.ports.contains(port) {
                     return false;
                 }
                 if let Some(counters) = self.counters.get(port.index()) {
@@ -385,19 +399,34 @@ impl Tap {
 /// The taps of a thread that sees frames.
 #[derive(Debug, Default)]
 pub struct Taps {
+    /// Derived from the others: every frame asks for it.
     is_on: bool,
-    sees_passing: bool,
+    /// By fate: the taps that may want such a frame.
+    by_fate: [Wanting; Fate::ALL.len()],
     taps: [Option<Arc<Tap>>; PLACES],
 }
 
-/// Taps that want a frame, by slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanting([bool; PLACES]);
+/// Taps that want a frame: a bit for each slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanting(u8);
+
+const _: () = assert!(PLACES <= u8::BITS as usize);
 
 impl Wanting {
     /// True if no tap wants the frame.
     pub fn is_empty(self) -> bool {
-        self == Self([false; PLACES])
+        self.0 == 0
+    }
+
+    fn places(self) -> impl Iterator<Item = usize> {
+        (0..PLACES).filter(move |place| self.0 & (1 << place) != 0)
+    }
+}
+
+impl FromIterator<usize> for Wanting {
+    fn from_iter<T: IntoIterator<Item = usize>>(places: T) -> Self {
+        let bits = places.into_iter().map(|place| 1 << place);
+        Self(bits.fold(0, |all, bit| all | bit))
     }
 }
 
@@ -414,32 +443,46 @@ impl Taps {
         if let Some(slot) = self.taps.get_mut(place) {
             *slot = tap;
         }
+        let may_want = |place: &usize, fate: Fate| {
+            let tap = self.taps[*place].as_ref();
+            tap.is_some_and(|tap| tap.plan.choice.may_want(fate))
+        };
         self.is_on = self.taps.iter().any(Option::is_some);
-        let is_for_drops = |tap: &Arc<Tap>| matches!(tap.plan.choice, Choice::Dropped { .. });
-        self.sees_passing = self.taps.iter().flatten().any(|tap| !is_for_drops(tap));
+        self.by_fate = Fate::ALL.map(|fate| {
+            let places = 0..PLACES;
+            places.filter(|place| may_want(place, fate)).collect()
+        });
+    }
+
+    /// Returns true if there is a tap for frames with this fate.
+    #[inline]
+    pub fn sees(&self, fate: Fate) -> bool {
+        !self.by_fate[fate as usize].is_empty()
     }
 
     /// Returns true if there is a tap for frames that are not dropped.
     pub fn sees_passing(&self) -> bool {
-        self.sees_passing
+        self.sees(Fate::Admitted) || self.sees(Fate::Other)
     }
 
     /// Returns the taps that a frame with this fate is to be offered to. Call it once for each frame.
     pub fn wanting(&self, port: PortId, fate: Fate) -> Wanting {
-        Wanting(std::array::from_fn(|place| {
-            self.taps[place]
-                .as_ref()
-                .is_some_and(|tap| tap.wants(port, fate))
-        }))
+        let places = self.by_fate[fate as usize].places();
+        let wants = |place: &usize| {
+            let tap = self.taps[*place].as_ref();
+            tap.is_some_and(|tap| tap.wants(port))
+        };
+        places.filter(wants).collect()
     }
 
     /// Offers a frame to the taps that want it.
     pub fn offer(&self, wanting: Wanting, sight: &Sight<'_>) {
         let headers = Headers::of(sight.bytes);
-        for (tap, wants) in self.taps.iter().zip(wanting.0) {
-            if let (Some(tap), true) = (tap, wants) {
-                tap.offer(sight, &headers);
-            }
+        for tap in wanting
+            .places()
+            .filter_map(|place| self.taps[place].as_ref())
+        {
+            tap.offer(sight, &headers);
         }
     }
 }

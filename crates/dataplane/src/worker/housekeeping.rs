@@ -247,7 +247,7 @@ impl<I: Io> Worker<I> {
             let span = due.saturating_since(now);
             timeout = Some(timeout.map_or(span, |soonest| soonest.min(span)));
         }
-        if let Some(due) = self.readers.next() {
+        if let Some(due) = self.readers.wake_at() {
             let span = due.saturating_since(now);
             timeout = Some(timeout.map_or(span, |soonest| soonest.min(span)));
         }

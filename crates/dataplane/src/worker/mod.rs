@@ -41,7 +41,7 @@ use crate::exchange::express::ExpressParts;
 use crate::exchange::messages::{Answer, KernelLosses, LeftFrame, Request, RoundStats, Snapshot};
 use crate::exchange::series::Readers;
 use crate::exchange::stations::Stations;
-use crate::exchange::tap::Taps;
+use crate::exchange::tap::{Fate, Taps};
 use crate::memory::pool::{Chunk, Pool};
 use crate::rings::io::{Batch, Io, WHOLE_MAX};
 use crate::threads::wake::Wake;
@@ -321,6 +321,7 @@ impl<I: Io> Worker<I> {
 
     /// Runs one round; returns true if there was work.
     fn round(&mut self, now: Instant) -> bool {
+        self.readers.read(now, &self.switch);
         let asked = self.take_requests(now);
         let mut frames = self.take_delayed(now);
         self.is_filling = false;
@@ -343,7 +344,6 @@ impl<I: Io> Worker<I> {
         }
         self.settle_express(now);
         self.fill_rings();
-        self.readers.read(now, &self.switch);
         if frames {
             self.spin.note_frames(now);
         }
@@ -373,7 +373,7 @@ impl<I: Io> Worker<I> {
     /// Reclaims the memory of frames that the switch dropped from its queues.
     fn take_discarded(&mut self, now: Instant) {
         while let Some(discarded) = self.switch.poll_discarded() {
-            if self.taps.is_on() {
+            if self.taps.sees(Fate::Dropped) {
                 self.show_discarded(now, &discarded);
             }
             self.express.note_finished(discarded.handle.0);
@@ -452,7 +452,7 @@ impl<I: Io> Worker<I> {
         let outcome = self.switch.apply(now, command);
         self.stats.counters.commands_refused += u64::from(outcome.is_err());
         if let Command::DeviceGone { port } = command {
-            self.give_up_port(now, port);
+            self.give_up_port(port);
         }
         self.settle_mode();
         self.express.look_around();

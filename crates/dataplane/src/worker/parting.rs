@@ -9,13 +9,13 @@ use crate::rings::io::Io;
 
 impl<I: Io> Worker<I> {
     /// Reclaims frames that the transmitter of a removed device will never complete.
-    pub(super) fn give_up_port(&mut self, now: Instant, port: PortId) {
+    pub(super) fn give_up_port(&mut self, port: PortId) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             (state.gone, state.stuck) = (true, false);
         }
         while let Some(chunk) = self.take_outstanding(port) {
             self.accounts.note_completed(port.index(), 1);
-            self.take_back(now, port, chunk);
+            self.take_back(chunk);
         }
         // Until its rings are closed, the kernel may still write into its chunks.
         if self.ports.get(port.index()).is_some_and(|it| it.parted) {

@@ -3,6 +3,7 @@
 use weir_core::{Bytes, Command, FrameHandle, Instant, MacAddress, PortId, Transmission};
 
 use super::{PortState, Worker, COMPLETION_STALL};
+use crate::exchange::tap::Fate;
 use crate::memory::pool::Chunk;
 use crate::rings::io::{Io, BATCH, FEW};
 
@@ -95,7 +96,7 @@ impl<I: Io> Worker<I> {
             }
         };
         let Some(chunk) = chunk else { return };
-        if self.taps.is_on() {
+        if self.taps.sees(Fate::Other) {
             self.show_sent(now, port, chunk, data);
         }
         if data.is_some() && self.mirroring.looks_at_departures(port) {
@@ -114,7 +115,7 @@ impl<I: Io> Worker<I> {
             // The ring is longer than the outstanding limit.
             debug_assert!(false, "the TX ring is full");
             self.accounts.note_not_sent(port.index());
-            self.take_back(now, port, chunk);
+            self.take_back(chunk);
         }
     }
 
@@ -134,7 +135,7 @@ impl<I: Io> Worker<I> {
             let state = self.ports.get_mut(port.index());
             if state.is_some_and(|state| state.take_completed(chunk)) {
                 self.accounts.note_completed(port.index(), 1);
-                self.take_back(now, port, chunk);
+                self.take_back(chunk);
             }
         }
         self.watch_transmitter(now, port, count > 0);
@@ -183,10 +184,10 @@ impl<I: Io> Worker<I> {
     }
 
     /// Processes a completed chunk.
-    pub(super) fn take_back(&mut self, now: Instant, port: PortId, chunk: Chunk) {
+    pub(super) fn take_back(&mut self, chunk: Chunk) {
         if self.accounts.unload_control(chunk) {
             self.pool.give_back(chunk);
-        } else if let Some(handle) = self.switch.complete(now, port, FrameHandle(chunk)) {
+        } else if let Some(handle) = self.switch.complete(FrameHandle(chunk)) {
             self.express.note_finished(handle.0);
             self.accounts.note_delivered(handle.0);
             self.give_back(handle.0);

@@ -56,6 +56,9 @@ alerts! {
     WeirXdpLosses Warning if "weir:xdp_losses:increase5m" "> 0" for "0m"
         "The XDP program drops frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.verdict }})"
         "Frames do not reach the switch: a receive queue has no socket, the driver has no room for metadata, or it cuts frames that are too long.";
+    WeirStackLosses Warning if "weir:stack_losses:increase5m" "> 0" for "0m"
+        "The kernel drops frames in front of port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.reason }})"
+        "Frames may not reach the switch, lossless ones too: a processor's backlog is full, which a port in generic mode depends on.";
     WeirPacketMemoryLow Warning if "weir:umem_free:ratio" "< 0.05" for "1m"
         "{{ $labels.instance }} has {{ $value | humanizePercentage }} of its packet memory left"
         "With none left, nothing can be received, not even the neighbours' pauses.";

@@ -41,6 +41,10 @@ pub fn recordings() -> Vec<Recording> {
             "weir:xdp_losses:increase5m",
             format!("sum by ({PORT}, verdict) (increase({XDP_VERDICTS}{{verdict=~\"dropped|no_meta|cut|no_slot\"}}[5m]))"),
         ),
+        recording(
+            "weir:stack_losses:increase5m",
+            format!("sum by ({PORT}, reason) (increase({STACK_DROPS}{{reason=\"cpu_backlog\"}}[5m]))"),
+        ),
         recording("weir:learning_table_full:increase5m", increase(ADDRESSES_CROWDED, PORT, "5m")),
         recording("weir:dataplane_stalls:increase5m", increase(STALLS, SWITCH, "5m")),
         recording("weir:transmitter_stuck:max", format!("max by ({PORT}) ({TRANSMITTER_STUCK})")),

@@ -92,6 +92,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
 
 /// `GET /v1/ports`.
 pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
+    let stack = shared.losses.stack.counts();
     shared
         .info
         .numbered_ports()
@@ -106,6 +107,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 address: attached.address.to_string(),
                 rate_bits_per_second: info.rate.get(),
                 link_up: shared.links.link_up(id),
+                link_suppressed: shared.links.is_suppressed(id),
                 device_gone: shared.links.is_gone(id),
                 device_gone_reason: shared.links.absence(id),
                 xdp_mode: shared
@@ -130,6 +132,11 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 kernel_losses: shared.losses.of_kernel(id, state),
                 compares_sent: shared.losses.compares_sent(id),
                 device_losses: shared.losses.of_device(id, info.ifindex()),
+                stack_drops_total: stack
+                    .iter()
+                    .filter(|(port, ..)| *port == id)
+                    .map(|(_, reason, frames)| (reason.clone(), *frames))
+                    .collect(),
                 xdp_frames_total: shared
                     .dataplane
                     .xdp_frames(id)

@@ -46,6 +46,9 @@ pub async fn watch(shared: Arc<Shared>) {
         let verdicts = accountant.read_verdicts(&shared);
         let snapshot = shared.dataplane.fresh_snapshot().await;
         devices = read_devices(&shared, devices).await;
+        for (id, port) in shared.info.numbered_ports() {
+            shared.losses.stack.watch(id, port.ifindex());
+        }
         // A busy dataplane may not have answered, and the snapshot is an old one.
         let before = sent_before.as_deref().filter(|_| snapshot.at >= read_at);
         accountant.look(&shared, &verdicts, &snapshot, &devices, before);

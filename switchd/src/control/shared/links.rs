@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use weir_core::control::neighbours::{AnnouncedPort, Neighbours};
+use weir_core::control::{DampingConfig, FlapDamping};
 use weir_core::{Duration, Instant, PortId};
 
 use super::lock;
@@ -22,6 +23,7 @@ const FLAP_MAX: Duration = Duration::from_secs(1);
 /// Link state by port.
 pub struct Links {
     places: Vec<Place>,
+    damping: Option<DampingConfig>,
     neighbours: Mutex<Neighbours>,
     last_down: Mutex<Option<Instant>>,
     lldp_due: Notify,
@@ -35,6 +37,9 @@ struct Place {
     carrier: AtomicBool,
     /// Set while the link is impaired to count as down.
     flapped: AtomicBool,
+    /// Set while the link is suppressed because it went down too often.
+    suppressed: AtomicBool,
+    damping: Mutex<Damping>,
     gone: AtomicBool,
     /// Number of devices that the port has had.
     devices: AtomicUsize,
@@ -50,12 +55,36 @@ struct Place {
     unfit: Mutex<Option<String>>,
 }
 
+/// The damping of a link.
+#[derive(Debug, Default)]
+struct Damping {
+    state: FlapDamping,
+    was_up: bool,
+}
+
+/// A change of the damping of a link.
+pub(super) enum Damped {
+    /// The link counts as down from now on.
+    Suppressed {
+        penalty: f64,
+        /// The time until it is used again if it does not go down any more.
+        reused_after: Duration,
+    },
+    /// The link is used again.
+    Reused,
+}
+
 impl Place {
     fn new(has_device: bool) -> Self {
         Self {
             up: has_device.into(),
             carrier: has_device.into(),
             flapped: false.into(),
+            suppressed: false.into(),
+            damping: Mutex::new(Damping {
+                was_up: has_device,
+                ..Damping::default()
+            }),
             gone: (!has_device).into(),
             devices: usize::from(has_device).into(),
             removed: false.into(),
@@ -68,11 +97,16 @@ impl Place {
 }
 
 impl Links {
-    pub(super) fn new(info: &SwitchInfo, neighbours: Neighbours) -> Self {
+    pub(in crate::control) fn new(
+        info: &SwitchInfo,
+        neighbours: Neighbours,
+        damping: Option<DampingConfig>,
+    ) -> Self {
         let has_device = |port: &PortInfo| !port.attached.get().is_absent();
         let places = info.ports.iter().map(|port| Place::new(has_device(port)));
         Self {
             places: places.collect(),
+            damping,
             neighbours: Mutex::new(neighbours),
             last_down: Mutex::default(),
             lldp_due: Notify::new(),
@@ -100,6 +134,11 @@ impl Links {
     /// True when the port's device is up and has carrier.
     pub fn link_up(&self, port: PortId) -> bool {
         self.is(port, |place| &place.up)
+    }
+
+    /// True while the link counts as down because it went down too often.
+    pub fn is_suppressed(&self, port: PortId) -> bool {
+        self.is(port, |place| &place.suppressed)
     }
 
     /// Returns the time until the kernel is polled about links again; `None` while every present device is up and has
@@ -252,9 +291,36 @@ impl Links {
         self.note(port, |place| &place.flapped, flapped);
     }
 
+    /// Counts a link that went down, and returns a change of its suppression. A port whose device an operator removed does
+    /// not flap.
+    pub(super) fn settle_damping(&self, now: Instant, port: PortId) -> Option<Damped> {
+        let config = self.damping.as_ref()?;
+        let place = self.places.get(port.index())?;
+        let is_up = self.has_carrier(port);
+        let mut damping = lock(&place.damping);
+        let went_down = std::mem::replace(&mut damping.was_up, is_up) && !is_up;
+        if went_down && !self.is_removed(port) {
+            damping.state.note_down(now, config);
+        }
+        let suppressed = damping.state.is_suppressed(now, config);
+        let is_news = place.suppressed.swap(suppressed, Ordering::Relaxed) != suppressed;
+        is_news.then(|| match suppressed {
+            true => Damped::Suppressed {
+                penalty: damping.state.penalty(now, config),
+                reused_after: damping.state.reused_after(now, config),
+            },
+            false => Damped::Reused,
+        })
+    }
+
+    /// True when the device is up and has carrier, and no impairment counts it as down.
+    fn has_carrier(&self, port: PortId) -> bool {
+        self.is(port, |place| &place.carrier) && !self.is(port, |place| &place.flapped)
+    }
+
     /// Returns the link's state if it has changed.
     pub(super) fn settle_up(&self, port: PortId) -> Option<bool> {
-        let up = self.is(port, |place| &place.carrier) && !self.is(port, |place| &place.flapped);
+        let up = self.has_carrier(port) && !self.is_suppressed(port);
         let is_news = self.note(port, |place| &place.up, up);
         if is_news && !up {
             *lock(&self.last_down) = Some(clock::now());

@@ -8,6 +8,7 @@ use weir_dataplane::messages::PortSnapshot;
 
 use super::lock;
 use crate::os::device_losses;
+use crate::os::stack_drops::StackDrops;
 
 /// Frames certainly lost, by the place where they went missing. The counts only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,13 +28,20 @@ struct Place {
     compares_sent: bool,
 }
 
-/// Missing frames by port.
+/// Missing frames by port, and drops of the kernel's network stack.
 #[derive(Debug)]
-pub struct Losses(Mutex<Vec<Place>>);
+pub struct Losses {
+    places: Mutex<Vec<Place>>,
+    /// Drops of the kernel's network stack.
+    pub stack: StackDrops,
+}
 
 impl Losses {
     pub(super) fn new(port_count: usize) -> Self {
-        Self(Mutex::new(vec![Place::default(); port_count]))
+        Self {
+            places: Mutex::new(vec![Place::default(); port_count]),
+            stack: StackDrops::default(),
+        }
     }
 
     /// Returns the frames missing at a port.
@@ -47,7 +55,7 @@ impl Losses {
     }
 
     fn place(&self, port: PortId) -> Place {
-        let all = lock(&self.0);
+        let all = lock(&self.places);
         all.get(port.index()).copied().unwrap_or_default()
     }
 
@@ -62,7 +70,7 @@ impl Losses {
             missing,
             compares_sent,
         };
-        let mut all = lock(&self.0);
+        let mut all = lock(&self.places);
         let place = all.get_mut(port.index());
         place
             .map_or(now, |place| std::mem::replace(place, now))

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use weir_api::describe::Described;
 use weir_api::words::EventName;
-use weir_core::control::neighbours::Neighbours;
 use weir_core::{Command, PortId};
 use weir_dataplane::link::XdpPrograms;
 
@@ -26,6 +25,7 @@ use crate::model::clock;
 pub(crate) use access::empty_snapshot;
 pub use access::{Access, Published, ANSWER_WAIT};
 pub use life::{without_keeper, Life, RestartAnswer, Restarted, Signal, Stage};
+use links::Damped;
 pub use links::Links;
 pub use losses::{Losses, Missing};
 pub use records::{ControlFigures, Records};
@@ -64,7 +64,7 @@ impl Shared {
     pub(super) fn new(
         info: SwitchInfo,
         records: Records,
-        neighbours: Neighbours,
+        links: Links,
         xdp: Box<dyn XdpPrograms>,
         inbox: mpsc::Sender<Message>,
         exports: Exports,
@@ -72,7 +72,7 @@ impl Shared {
         Self {
             records,
             dataplane: Access::new(info.ports.len(), xdp, inbox),
-            links: Links::new(&info, neighbours),
+            links,
             losses: Losses::new(info.ports.len()),
             info,
             life: Life::new(clock::now()),
@@ -137,6 +137,23 @@ impl Shared {
     }
 
     async fn settle_link(&self, port: PortId) {
+        match self.links.settle_damping(clock::now(), port) {
+            Some(Damped::Suppressed {
+                penalty,
+                reused_after,
+            }) => {
+                let details = [
+                    ("penalty", format!("{penalty:.0}")),
+                    (
+                        "reused_after",
+                        format!("{:.6} s", reused_after.as_secs_f64()),
+                    ),
+                ];
+                self.record_at(port, EventName::LinkSuppressed, details);
+            }
+            Some(Damped::Reused) => self.record_at(port, EventName::LinkReused, None),
+            None => {}
+        }
         if let Some(up) = self.links.settle_up(port) {
             self.record_at(
                 port,

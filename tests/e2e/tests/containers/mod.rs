@@ -4,6 +4,7 @@
 
 pub mod run;
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::process::Command;
 use nix::sched::{unshare, CloneFlags};
 use run::{Container, Image, CONFIGURATION};
 use serde_json::json;
-use weir_api::daemon::{EventPage, Pfc, Port};
+use weir_api::daemon::{EventPage, Pfc, Port, Status};
 use weir_config::scenario::Scenario;
 use weir_lab::lab::names::Names;
 use weir_lab::lab::stage::HostProcess;
@@ -35,7 +36,8 @@ description = "One switch with two hosts"
 duration = "600s"
 seed = 1
 [link-defaults]
-rate = "25Mbit"
+# At this rate the container's headroom absorbs a processor that stalls for 0.3 s.
+rate = "10Mbit"
 [[class]]
 name = "lossless"
 priority = 3
@@ -54,13 +56,13 @@ name = "there"
 from = "h1"
 to = "h2"
 class = "lossless"
-rate = "8Mbit"
+rate = "4Mbit"
 [[flow]]
 name = "back"
 from = "h2"
 to = "h1"
 class = "lossless"
-rate = "8Mbit"
+rate = "4Mbit"
 [expect]
 lost = 0
 "#;
@@ -92,7 +94,11 @@ impl Lab {
         };
         std::fs::create_dir_all(lab.names.directory()).unwrap();
         for host in ["h1", "h2"] {
-            ip(&format!("netns add {}", lab.names.namespace(host)));
+            let namespace = lab.names.namespace(host);
+            ip(&format!("netns add {namespace}"));
+            // Their kernels send nothing by themselves.
+            let quiet = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6";
+            printed(Command::new("ip").args(["netns", "exec", &namespace, "sh", "-c", quiet]));
         }
         lab
     }
@@ -160,6 +166,9 @@ impl Lab {
         for (from, to) in [(1, 2), (2, 1)] {
             let sent = self.hosts[from - 1].snapshot().unwrap().sent[0].frames;
             until("all has arrived", || {
+                let status: Status = self.container.get("/v1/status")?;
+                let lost = (&status.drops_total, status.kernel_losses_total);
+                assert_eq!(lost, (&BTreeMap::new(), 0), "frames that will not arrive");
                 (self.received(to) == sent).then_some(())
             });
         }
@@ -267,6 +276,9 @@ fn assert_scraped_by_eth0(container: &Container) {
 
 /// Checks that a host that pauses its port holds its frames, and that the switch holds the sender, until the host resumes.
 fn assert_pauses_work(lab: &mut Lab) {
+    // Its frames fill 60 KiB, for 120 ms, before the other port pauses. After 200 ms the pause would be a storm.
+    let said = lab.container.exec("/usr/bin/switchctl pfcwd stop eth2");
+    assert!(said.status.success(), "{said:?}");
     until("both pauses hold", || {
         lab.hosts[1].tell("pfc 3 65535").unwrap();
         let held = lab.pfc("eth2").paused && lab.pfc("eth1").pausing;

@@ -15,7 +15,7 @@ pub async fn pictures(page: &Browser, name: &str) {
             page.drawn().await;
             page.check_accessible(&format!("{name}, {width}, {scheme}"))
                 .await;
-            page.picture(width, &format!("{name}-{scheme}")).await;
+            page.picture(&format!("{width}/{name}-{scheme}")).await;
         }
     }
     page.shape(1_440, 1_100, "light").await;

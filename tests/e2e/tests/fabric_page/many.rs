@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use weir_lab::lab::process::program;
 use weir_tests::browser::with_browser;
+use weir_tests::namespace::Namespace;
 
 use super::fake::{serve, Made};
 use super::{look, start_page, text, PAGE};
@@ -17,27 +18,6 @@ const SPINES: usize = 16;
 const VIEWERS: usize = 20;
 /// Name of one of the leaves, which LLDP transports like any other.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>";
-
-struct Namespace(String);
-
-impl Namespace {
-    fn new() -> Self {
-        let name = format!("weir-fabric-{}", std::process::id());
-        for words in [
-            ["netns", "add", &name].as_slice(),
-            &["-n", &name, "link", "set", "lo", "up"],
-        ] {
-            assert!(Command::new("ip").args(words).status().unwrap().success());
-        }
-        Self(name)
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
-    }
-}
 
 fn names(kind: &str, count: usize) -> Vec<String> {
     (1..=count)
@@ -90,10 +70,10 @@ fn a_hundred_switches_are_shown() {
     assert_eq!(state["layout"], "layers");
     assert_eq!(text(&state["verdict"]), "Deadlock: leaf1 waits for spine1, spine1 for leaf2, leaf2 for spine2, spine2 for leaf1, in priority 3.");
 
-    let namespace = Namespace::new();
+    let namespace = Namespace::with_loopback("fabric");
     let arguments = ["--run-dir".to_owned(), run.path().display().to_string()];
-    let mut process = start_page(&namespace.0, run.path(), &arguments);
-    with_browser(&namespace.0, run.path(), async |page| {
+    let mut process = start_page(namespace.name(), run.path(), &arguments);
+    with_browser(namespace.name(), run.path(), async |page| {
         page.shape(1_440, 1_100, "light").await;
         page.go(PAGE).await;
         page.until(
@@ -118,7 +98,7 @@ fn a_hundred_switches_are_shown() {
         assert_eq!(page.console().await, Vec::<String>::new());
     });
     if look::is_measured() {
-        measure(&namespace.0, process.id());
+        measure(namespace.name(), process.id());
     }
     process.check().unwrap();
     process.end(Duration::from_secs(10)).unwrap();

@@ -24,7 +24,7 @@ pub struct Model {
     /// Waiting frames, oldest first.
     pub waiting: BTreeMap<QueueKey, VecDeque<ModelFrame>>,
     /// Sent but not completed, with the egress.
-    pub sent: Vec<(u8, ModelFrame)>,
+    pub sent: Vec<ModelFrame>,
     /// Egress by destination.
     pub routes: BTreeMap<u8, u8>,
     pub up: [bool; PORTS],
@@ -169,10 +169,7 @@ impl Model {
     }
 
     pub fn frames(&self) -> impl Iterator<Item = &ModelFrame> {
-        self.waiting
-            .values()
-            .flatten()
-            .chain(self.sent.iter().map(|(_, frame)| frame))
+        self.waiting.values().flatten().chain(&self.sent)
     }
 
     pub fn occupancy(&self, port: u8, priority: u8) -> u64 {

@@ -242,7 +242,7 @@ impl Run {
                     .expect("the oldest frame of an eligible virtual queue");
                 assert_eq!(length.get(), frame.length);
                 self.model.take_front(port, handle);
-                self.model.sent.push((port, frame));
+                self.model.sent.push(frame);
             }
             Some(Transmission::Control(ControlFrame::Mac(MacControl::Pfc { times }))) => {
                 assert!(self.model.up[index]);
@@ -279,10 +279,8 @@ impl Run {
             return;
         }
         let index = index % self.model.sent.len();
-        let (port, frame) = self.model.sent.swap_remove(index);
-        let back = self
-            .switch
-            .complete(self.instant(), PortId::new(port), frame.handle);
+        let frame = self.model.sent.swap_remove(index);
+        let back = self.switch.complete(frame.handle);
         assert_eq!(back, Some(frame.handle));
         self.free.push(frame.handle);
         self.delivered += 1;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use weir_core::credit::CreditTerms;
 use weir_core::units::{BitRate, Duration, Instant, MacAddress, Priority};
 
 /// Shortest frame that carries the lab's header, in bytes without FCS.
@@ -42,6 +43,9 @@ pub struct EndpointConfig {
     /// True if 802.3x PAUSE is obeyed.
     #[serde(default = "yes")]
     pub obey_pause: bool,
+    /// Classes in which it uses credits, if its switch does.
+    #[serde(default)]
+    pub credits: Vec<CreditClass>,
     /// Flows to send.
     #[serde(default)]
     pub send: Vec<SendFlow>,
@@ -63,6 +67,20 @@ pub struct EndpointConfig {
     /// Number of frames that a flow may send back to back after a stall of the endpoint or a pause.
     #[serde(default = "two")]
     pub catch_up_frames: u32,
+}
+
+/// Terms on which the endpoint gives credits in one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreditClass {
+    /// 0 to 7.
+    pub priority: u8,
+    /// Bytes of a credit.
+    pub size: u16,
+    /// Bytes added to each frame.
+    pub overhead: i8,
+    /// Maximum number of credits.
+    pub limit: u32,
 }
 
 /// One flow to send.
@@ -191,6 +209,15 @@ impl EndpointConfig {
             self.expect.len(),
             &legal,
         )?;
+        for (index, class) in self.credits.iter().enumerate() {
+            check_priority(&format!("credits[{index}].priority"), class.priority)?;
+            require(
+                class.terms().is_some(),
+                &format!("credits[{index}]"),
+                format!("{class:?}"),
+                "see `CreditTerms::new`",
+            )?;
+        }
         for (index, flow) in self.send.iter().enumerate() {
             flow.check(index)?;
         }
@@ -207,6 +234,13 @@ impl EndpointConfig {
     /// Returns the line rate; 1 bit/s for zero, which [`check`](Self::check) refuses.
     pub fn line_rate(&self) -> BitRate {
         BitRate::new(self.line_bits_per_second.max(1)).unwrap_or(BitRate::from_mbit(1))
+    }
+}
+
+impl CreditClass {
+    /// Returns the terms; `None` for invalid values.
+    pub fn terms(&self) -> Option<CreditTerms> {
+        CreditTerms::new(self.size, self.overhead, self.limit)
     }
 }
 

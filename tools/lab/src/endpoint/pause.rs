@@ -52,6 +52,19 @@ impl PauseClock {
         }
     }
 
+    /// Holds `priority` until it is released. Pauses for it have no effect meanwhile.
+    pub fn hold(&mut self, now: Instant, priority: Priority, is_held: bool) {
+        let until = &self.until[priority.index()];
+        let (was_held, until) = (*until == Instant::FAR_FUTURE, (*until).min(now));
+        if was_held != is_held {
+            self.settle(now);
+            self.until[priority.index()] = match is_held {
+                true => Instant::FAR_FUTURE,
+                false => until,
+            };
+        }
+    }
+
     /// Sets the priorities whose PFC is obeyed; ends pauses of the others.
     pub fn obey_pfc(&mut self, now: Instant, pfc: [bool; PRIORITY_COUNT]) {
         self.settle(now);

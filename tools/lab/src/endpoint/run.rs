@@ -78,8 +78,10 @@ impl Endpoint {
         let drops_before = device::drops(&device)?;
         let port = XdpPort::open(&device)?;
         let program = Redirect::attach(&device, &port)?;
+        let mut station = Station::new(config);
+        station.use_credits(clock()?);
         Ok(Self {
-            station: Station::new(config),
+            station,
             port,
             program,
             device,

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use weir_core::units::{Instant, Priority, PRIORITY_COUNT};
+use weir_core::credit::{CreditTimes, HostCredits};
+use weir_core::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
+use weir_core::wire::credit::CreditUpdate;
 use weir_core::wire::mac_control::MacControl;
 
-use super::config::EndpointConfig;
+use super::config::{EndpointConfig, FRAME_BYTES_MAX};
 use super::frame::{self, Content, Whole};
 use super::pacer::Pacer;
 use super::pause::{Obedience, PauseClock};
@@ -16,9 +18,14 @@ use super::sender::FlowSender;
 /// Maximum number of MAC control frames waiting to be sent.
 pub const INJECTED_MAX: usize = 64;
 
+/// Frames with a credit that may be in the ring, half of it: other frames share it.
+const CREDIT_SLOTS: u32 = 1_024;
+
 const ETHERTYPE_AT: usize = 12;
 /// IEEE 802.3 clause 31.4.1.3.
 const ETHERTYPE_MAC_CONTROL: [u8; 2] = [0x88, 0x08];
+/// IEEE 802.1Q clause 9.5.
+const ETHERTYPE_TAG: [u8; 2] = [0x81, 0x00];
 /// 01-80-C2-00-00-0X: frames that no bridge forwards (IEEE 802.1Q table 8-1).
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
@@ -27,6 +34,8 @@ const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 pub struct Station {
     config: EndpointConfig,
     pauses: PauseClock,
+    /// `None` without a class with credits, and before [`use_credits`](Self::use_credits).
+    credits: Option<HostCredits>,
     pacer: Pacer,
     senders: Vec<FlowSender>,
     receivers: Vec<FlowReceiver>,
@@ -59,6 +68,7 @@ impl Station {
             .collect();
         Self {
             pauses: PauseClock::new(config.line_rate(), obey),
+            credits: None,
             pacer: Pacer::new(config.line_rate(), config.catch_up_frames, paced),
             senders: config
                 .send
@@ -86,6 +96,23 @@ impl Station {
         }
     }
 
+    /// Starts to use credits in the configured classes. A later start must have a later `now`, which is its epoch.
+    pub fn use_credits(&mut self, now: Instant) {
+        let mut terms = [None; PRIORITY_COUNT];
+        for class in &self.config.credits {
+            terms[Priority::from_low_bits(class.priority).index()] = class.terms();
+        }
+        let times = CreditTimes {
+            epoch: (now.as_nanos() / 1_000_000) as u32,
+            ..CreditTimes::default()
+        };
+        let longest = Bytes::new(u64::from(FRAME_BYTES_MAX));
+        self.credits = HostCredits::new(terms, times, longest);
+        if let Some(credits) = &mut self.credits {
+            credits.set_slots(CREDIT_SLOTS);
+        }
+    }
+
     /// Starts traffic at `at`, unless the configuration sets the start. Returns false if it does, or on a second call.
     pub fn begin(&mut self, at: Instant) -> bool {
         if self.config.start_monotonic_nanos.is_some() {
@@ -101,9 +128,14 @@ impl Station {
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         if bytes.get(ETHERTYPE_AT..ETHERTYPE_AT + 2) == Some(&ETHERTYPE_MAC_CONTROL[..]) {
             self.receive_mac_control(now, bytes);
+        } else if let (Some(credits), true) = (&mut self.credits, CreditUpdate::is_update(bytes)) {
+            credits.receive(bytes);
         } else if bytes.starts_with(&LINK_LOCAL) {
             self.link_local += 1;
         } else {
+            if let Some(credits) = &mut self.credits {
+                credits.note_arrival(priority_of(bytes), Bytes::new(bytes.len() as u64));
+            }
             self.receive_data(now, bytes);
         }
     }
@@ -123,8 +155,26 @@ impl Station {
             self.control.injected += 1;
             return Some(length);
         }
+        if let Some(update) = self.credits.as_mut().and_then(|credits| credits.take(now)) {
+            return update.emit(self.config.address, buffer);
+        }
+        self.obey_credits(now);
         let flow = self.pacer.next(now, &self.pauses)?;
-        self.senders[flow].write(now, buffer)
+        let length = self.senders[flow].write(now, buffer)?;
+        if let Some(credits) = &mut self.credits {
+            let priority = self.config.send[flow].priority();
+            credits.note_sent(now, priority, Bytes::new(length as u64));
+        }
+        Some(length)
+    }
+
+    /// Holds each class that has no credits, and releases the others.
+    fn obey_credits(&mut self, now: Instant) {
+        let Some(credits) = &self.credits else { return };
+        for priority in Priority::ALL {
+            let is_held = credits.holds(priority).unwrap_or(false);
+            self.pauses.hold(now, priority, is_held);
+        }
     }
 
     /// Returns the next time, not before `now`, at which [`next_frame`](Self::next_frame) or [`tick`](Self::tick) has work;
@@ -137,8 +187,10 @@ impl Station {
             .senders
             .iter()
             .filter_map(|sender| sender.next_change(now));
+        let credits = self.credits.as_ref();
         changes
             .chain(self.pacer.next_moment(now, &self.pauses))
+            .chain(credits.map(|credits| credits.next_at().max(now)))
             .min()
     }
 
@@ -243,7 +295,10 @@ impl Station {
                         _ => &mut self.control.xoff,
                     };
                     counts[priority.index()] += 1;
-                    self.pauses.receive_pfc(now, priority, quanta);
+                    let credits = self.credits.as_ref();
+                    if credits.is_none_or(|credits| credits.holds(priority).is_none()) {
+                        self.pauses.receive_pfc(now, priority, quanta);
+                    }
                 }
             }
             Err(_) => self.control.malformed += 1,
@@ -251,10 +306,21 @@ impl Station {
     }
 }
 
+/// Returns the priority in a frame's tag; that of an untagged frame is zero.
+fn priority_of(bytes: &[u8]) -> Priority {
+    match bytes.get(ETHERTYPE_AT..ETHERTYPE_AT + 3) {
+        Some(&[high, low, control]) if [high, low] == ETHERTYPE_TAG => {
+            Priority::from_low_bits(control >> 5)
+        }
+        _ => Priority::ALL[0],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use weir_core::units::{Duration, Quanta};
 
+    use super::super::config::CreditClass;
     use super::*;
 
     /// Returns a station that sends flow 1 (priority 3, 100 Mbit/s, 1000 B) to another that expects
@@ -365,6 +431,49 @@ mod tests {
                 .injected,
             2
         );
+    }
+
+    /// Carries 200 µs of frames in both directions, with those from `b` lost unless `b_is_heard`.
+    fn exchange(a: &mut Station, b: &mut Station, step: u64, b_is_heard: bool) {
+        let (now, until) = (at(step * 200), at((step + 1) * 200));
+        carry(a, b, now, until);
+        let mut nobody = pair().0;
+        carry(b, if b_is_heard { a } else { &mut nobody }, now, until);
+    }
+
+    #[test]
+    fn a_class_with_credits_waits_for_them() {
+        const LIMIT: u64 = 20;
+        let stations = pair();
+        let class = CreditClass {
+            priority: 3,
+            size: 2048,
+            overhead: 0,
+            limit: LIMIT as u32,
+        };
+        let [mut a, mut b] = [stations.0, stations.1].map(|station| {
+            let mut station = Station::new(EndpointConfig {
+                credits: vec![class],
+                ..station.config
+            });
+            station.use_credits(at(0));
+            station
+        });
+        a.tick(at(0));
+        assert_eq!(a.snapshot(at(0)).sent[0].frames, 0);
+        for step in 0..20 {
+            exchange(&mut a, &mut b, step, true);
+        }
+        let sent = a.snapshot(at(4_000)).sent[0].frames;
+        assert!(sent > 20, "{sent}");
+        for step in 20..40 {
+            exchange(&mut a, &mut b, step, false);
+        }
+        let more = a.snapshot(at(8_000)).sent[0].frames - sent;
+        assert!((1..=LIMIT).contains(&more), "{more}");
+        assert_eq!(a.snapshot(at(8_000)).paused, [3]);
+        let received = &b.report(at(8_000), KernelLosses::default()).received[0];
+        assert_eq!((received.frames, received.missing), (sent + more, 0));
     }
 
     #[test]

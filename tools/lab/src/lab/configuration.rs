@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use weir_config::daemon::{
     default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Express,
-    Fallback, GnmiConfig, IpfixConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig,
-    PfcwdConfig, Port, RoundTrip, SflowConfig, Station, Trust, WatermarkConfig,
+    Fallback, FlapDampingConfig, GnmiConfig, IpfixConfig, LldpConfig, LogConfig, MetricsConfig,
+    PageConfig, PfcwdConfig, Port, RoundTrip, SflowConfig, Station, Trust, WatermarkConfig,
 };
 use weir_config::scenario::{HostKind, Scenario};
 use weir_core::{Bytes, ModeKind, PauseRule, Priority};
@@ -150,6 +150,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         watermark: WatermarkConfig {
             interval: WATERMARK_INTERVAL,
         },
+        flap_damping: FlapDampingConfig::default(),
         sflow: SflowConfig::default(),
         ipfix: IpfixConfig::default(),
     }

@@ -45,6 +45,7 @@ pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
         events: events(scenario, raw),
         series: series(scenario, raw),
         control_frames: raw.statuses.iter().map(control_frames).sum(),
+        simulated: None,
     };
     assemble(scenario, parts)
 }

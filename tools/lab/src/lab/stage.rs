@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use weir_config::daemon::DaemonConfig;
-use weir_config::scenario::{Fault, Impairing, Scenario};
-use weir_core::Instant;
+use weir_config::scenario::{Fault, Impairing, PortPeer, Scenario};
+use weir_core::{Instant, Priority};
 
 use super::configuration::{lab_config, use_express_path, EXPRESS_VARIABLE, HISTORY_INTERVAL};
 use super::interrupt::wait_for;
@@ -19,7 +19,7 @@ use super::placement::source_port;
 use super::process::{inside, program, Process};
 use super::switches::SwitchProcess;
 use super::topology::{plan, Topology};
-use crate::endpoint::config::{EndpointConfig, ExpectFlow, SendFlow};
+use crate::endpoint::config::{CreditClass, EndpointConfig, ExpectFlow, SendFlow};
 use crate::endpoint::report::{EndpointReport, OutputLine, Snapshot};
 use crate::endpoint::run::clock;
 
@@ -428,6 +428,7 @@ fn endpoint_config(
         pfc_priorities: (0..8).collect(),
         obey_pfc: host.obeys_pfc,
         obey_pause: true,
+        credits: credits(scenario, index),
         send,
         expect,
         report,
@@ -436,6 +437,28 @@ fn endpoint_config(
         sample_nanos: HISTORY_INTERVAL.as_nanos(),
         catch_up_frames: 2,
     })
+}
+
+/// Returns the classes in which host `index` uses credits, on the terms of its switch.
+fn credits(scenario: &Scenario, index: usize) -> Vec<CreditClass> {
+    let host = &scenario.hosts[index];
+    let peers = scenario.ports(host.switch);
+    let at = peers.iter().position(|it| it.peer == PortPeer::Host(index));
+    let Some(at) = at.filter(|_| host.obeys_credits) else {
+        return Vec::new();
+    };
+    let switch = scenario.switch(host.switch, &peers).core();
+    let classes = Priority::ALL.into_iter().zip(switch.classes);
+    let terms = classes.map(|(priority, class)| {
+        let terms = class.credit_terms(&switch.ports[at])?;
+        Some(CreditClass {
+            priority: priority.get(),
+            size: terms.size(),
+            overhead: terms.overhead(),
+            limit: terms.limit(),
+        })
+    });
+    terms.flatten().collect()
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use weir_core::credit::HostCredits;
 use weir_core::{Duration, Instant};
 
 use super::faults::actions::Action;
 use super::faults::impairment::Impairing;
-use super::hosts::credits::NicCredits;
 use super::hosts::nic::Nic;
 use super::line::Line;
 use super::node::Node;
@@ -145,7 +145,7 @@ impl Network {
         Ok(())
     }
 
-    /// Hosts use credits if their switch has a class with credits.
+    /// Hosts use credits if their switch has a class with credits, unless the plan excludes it.
     fn give_hosts_credits(&mut self) {
         for link in &self.plan.links {
             let [a, b] = link.ends;
@@ -154,7 +154,12 @@ impl Network {
                     continue;
                 };
                 let config = &self.plan.switches[node].config;
-                let credits = NicCredits::new(config, &config.ports[port.index()]);
+                if !self.plan.hosts[host as usize].obeys_credits {
+                    continue;
+                }
+                let port = &config.ports[port.index()];
+                let terms = config.classes.map(|class| class.credit_terms(port));
+                let credits = HostCredits::new(terms, config.credits, config.frame_length_max);
                 self.nics[host as usize].credits = credits.map(Box::new);
             }
         }

@@ -41,7 +41,7 @@ pub(super) struct Node {
 pub(super) struct Frozen {
     pub(super) door: VecDeque<(u32, Payload)>,
     /// Frames that have left in the meantime.
-    pub(super) completions: Vec<(PortId, FrameHandle)>,
+    pub(super) completions: Vec<FrameHandle>,
     /// It is stopped, and all input is lost.
     pub(super) is_stopped: bool,
 }

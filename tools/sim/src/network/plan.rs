@@ -103,6 +103,8 @@ pub struct HostPlan {
     pub rate: BitRate,
     /// True if it obeys PFC.
     pub obeys_pfc: bool,
+    /// True if it uses credits.
+    pub obeys_credits: bool,
 }
 
 /// One end of a link.

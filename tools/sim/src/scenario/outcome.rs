@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_api::describe::{self, Described};
-use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
+use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series, Simulated};
 use weir_api::words::Runner;
 use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
 use weir_core::counters::DropReason;
@@ -73,6 +73,10 @@ pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delive
             events: events(scenario, &ports, network),
             series: series(scenario, &ports, network),
             control_frames: counters.pfc_sent + counters.clcm_sent,
+            simulated: Some(Simulated {
+                frame_hops: network.totals().frame_hops,
+                events: network.totals().events,
+            }),
         },
     )
 }

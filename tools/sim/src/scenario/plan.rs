@@ -189,6 +189,7 @@ fn hosts(scenario: &Scenario) -> Vec<HostPlan> {
     let host = |host: &weir_config::scenario::Host| HostPlan {
         rate: host.line.rate,
         obeys_pfc: host.obeys_pfc,
+        obeys_credits: host.obeys_credits,
     };
     scenario.hosts.iter().map(host).collect()
 }

@@ -168,6 +168,7 @@ impl Case {
         let host = HostPlan {
             rate: self.host_line.rate,
             obeys_pfc: true,
+            obeys_credits: true,
         };
         NetworkPlan {
             switches,

@@ -21,6 +21,8 @@ const RUN: &[(&str, CellKind)] = &[
     ("releases", Count),
     ("flows_moved", Count),
     ("control_frames", Count),
+    ("frame_hops", Count),
+    ("events", Count),
     ("expectations_failed", Count),
     ("failed_expectations", Text),
     ("flows", Count),
@@ -136,6 +138,8 @@ fn verdict(result: &RunResult) -> Vec<Cell> {
         Cell::count(result.releases),
         Cell::count(result.flows_moved),
         Cell::count(result.control_frames),
+        Cell::count(result.simulated.map_or(0, |work| work.frame_hops)),
+        Cell::count(result.simulated.map_or(0, |work| work.events)),
         Cell::count(failed.len() as u64),
         match failed.is_empty() {
             true => Cell::Null,

@@ -60,8 +60,9 @@ impl Matrix<'_> {
                 bail!("{program} is not installed (`cargo xtask setup`)");
             }
         }
-        let package = dist::package_of_release()?;
-        let programs = self.programs()?;
+        let binaries = build::of_tests()?;
+        let package = dist::package_of_tests(&binaries)?;
+        let programs = self.programs(&binaries)?;
         let configured = || apt::configured_archive();
         let mirror = self
             .mirror
@@ -81,9 +82,9 @@ impl Matrix<'_> {
     }
 
     /// Returns programs for the guests that the package lacks, by their names there.
-    fn programs(&self) -> Result<Vec<(String, PathBuf)>> {
+    fn programs(&self, binaries: &Path) -> Result<Vec<(String, PathBuf)>> {
         let mut programs = vec![
-            ("weir-bench".to_owned(), build::wire_bench()?),
+            ("weir-bench".to_owned(), binaries.join("weir-bench")),
             ("confined".to_owned(), build::confined()?),
         ];
         let compilers = COMPILERS.iter().filter(|name| find(name).is_some());

@@ -183,6 +183,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "switch",
             "lines",
             "obeys-pfc",
+            "obeys-credits",
             "police",
             "pause",
             "rate",

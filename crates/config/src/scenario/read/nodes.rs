@@ -105,6 +105,7 @@ fn hosts(
             name: name.clone(),
             switch: *switch,
             obeys_pfc: true,
+            obeys_credits: true,
             police: Default::default(),
             pause: PauseRule::of_role(PortRole::Edge),
             address: address(index),
@@ -116,6 +117,7 @@ fn hosts(
         let name = node_name(&table, nodes);
         let switch = reference(&table, "switch", "switch", switches);
         let obeys_pfc = table.get_or("obeys-pfc", true);
+        let obeys_credits = table.get_or("obeys-credits", true);
         let police = Police::read(&table, "police").unwrap_or_default();
         let pause = PauseRule::read(&table, "pause");
         let line = line::line(&table, defaults);
@@ -125,6 +127,7 @@ fn hosts(
                 name,
                 switch,
                 obeys_pfc,
+                obeys_credits,
                 police,
                 pause: pause.unwrap_or(PauseRule::of_role(PortRole::Edge)),
                 address,

@@ -204,6 +204,7 @@ mod tests {
             name: String::new(),
             switch,
             obeys_pfc: true,
+            obeys_credits: true,
             police: Police::Off,
             pause: PauseRule::Ignore,
             address: MacAddress::default(),

@@ -65,11 +65,6 @@ impl Charges {
         }
     }
 
-    pub(in crate::switch) fn ingress_of(&self, handle: FrameHandle) -> Option<PortId> {
-        let slot = self.by_handle.get(handle.index())?;
-        (slot.copies > 0).then_some(slot.ingress)
-    }
-
     #[inline]
     pub(in crate::switch) fn origin(&self, handle: FrameHandle) -> Option<(PortId, Priority)> {
         let slot = self.by_handle.get(handle.index())?;
@@ -150,6 +145,21 @@ impl Charges {
 }
 
 impl Switch {
+    /// Reports that a data frame of [`transmit`](Self::transmit) has left, or never will. With its last copy the handle
+    /// is the caller's again, and its ingress buffer is discharged.
+    ///
+    /// To be called once for each [`Transmission::Data`], in any order, as soon as the device is done with the frame:
+    /// until then its buffer stays charged, and its neighbour may be paused for it.
+    #[must_use = "the handle of a last copy is the caller's again"]
+    pub fn complete(&mut self, handle: FrameHandle) -> Option<FrameHandle> {
+        let charge = self.charges.close_one(handle)?;
+        if self.ages.is_on() {
+            self.ages.leave(handle);
+        }
+        self.discharge(&charge);
+        Some(handle)
+    }
+
     #[inline(always)]
     pub(in crate::switch) fn discharge(&mut self, charge: &Charge) {
         let (ingress, priority, cells) = (charge.ingress, charge.priority, charge.cells);

@@ -10,6 +10,7 @@ use crate::sets::vlans::VlanId;
 use crate::sets::{PortSet, PrioritySet};
 use crate::switch::forwarding::{Decision, Egresses};
 use crate::switch::levels::{Assignment, ShareId};
+use crate::switch::port::Port;
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
@@ -424,9 +425,22 @@ impl Switch {
                 state.heads[frame.priority.index()].note_first(now);
                 self.ready.note_timers();
             }
-            if self.lossless.contains(frame.priority) {
-                self.note_backlog(now);
+            if self.lossless.contains(frame.priority) && self.backlogged.begin(now) {
+                self.ready.note_timers();
             }
+        }
+    }
+}
+
+impl Port {
+    /// Counts an arrived frame if frames are granted or paid for by credits: its sender has counted it even if it is
+    /// dropped here.
+    #[inline(never)]
+    pub(super) fn note_link_arrival(&mut self, priority: Priority, length: Bytes) {
+        self.note_credit_arrival(priority, length);
+        let level = self.levels[priority.index()].as_mut();
+        if let Some(given) = level.and_then(|level| level.given.as_mut()) {
+            given.note_arrival();
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Handover between switches: the old one drains or drops waiting frames, and the new one assumes the worst.
+//! Links and devices that come and go, and handover between switches: the old one drains or drops waiting frames, and
+//! the new one assumes the worst.
 
 use crate::command::CommandError;
 use crate::counters::DropReason;
@@ -60,6 +61,24 @@ impl Switch {
         }
     }
 
+    pub(in crate::switch) fn set_link(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        up: bool,
+    ) -> Result<(), CommandError> {
+        let is_back = self.port_mut(port)?.note_link(up);
+        self.note_outage(now, port);
+        if is_back {
+            self.renew_credits(now, port);
+            self.note_ways_changed(now);
+        }
+        if !up {
+            self.forget_loop(now, port);
+        }
+        Ok(())
+    }
+
     /// [`Command::DeviceGone`](crate::Command::DeviceGone). O(1) for each frame that waits.
     pub(in crate::switch) fn give_up_port(
         &mut self,
@@ -71,7 +90,7 @@ impl Switch {
         state.gone = true;
         state.stuck = false;
         self.note_outage(now, port);
-        self.drop_all_for(now, port);
+        self.drop_all_for(port);
         self.forget_learnt_at(now, port);
         Ok(())
     }
@@ -102,10 +121,10 @@ impl Switch {
     }
 
     /// [`Command::GiveUpAll`](crate::Command::GiveUpAll).
-    pub(in crate::switch) fn give_up_all(&mut self, now: Instant) {
+    pub(in crate::switch) fn give_up_all(&mut self) {
         for port in (0..self.ports.len()).filter_map(PortId::from_index) {
             for priority in Priority::ALL {
-                while self.drop_head(now, port, priority, DropReason::Draining) {}
+                while self.drop_head(port, priority, DropReason::Draining) {}
             }
         }
     }

@@ -60,13 +60,17 @@ impl Switch {
                 destination,
                 members,
                 buckets,
-            } => self.set_route(now, destination, members, buckets),
+            } => self
+                .set_route_in(None, destination, members, buckets)
+                .map(|()| self.note_ways_changed(now)),
             Command::SetVlanRoute {
                 vlan,
                 destination,
                 members,
                 buckets,
-            } => self.set_route_in(now, Some(vlan), destination, members, buckets),
+            } => self
+                .set_route_in(Some(vlan), destination, members, buckets)
+                .map(|()| self.note_ways_changed(now)),
             Command::RemoveVlanRoute { vlan, destination } => {
                 self.forwarding.remove_route_in(Some(vlan), destination)
             }
@@ -107,7 +111,7 @@ impl Switch {
                 Ok(())
             }
             Command::GiveUpAll => {
-                self.give_up_all(now);
+                self.give_up_all();
                 Ok(())
             }
             Command::AssumePaused => {

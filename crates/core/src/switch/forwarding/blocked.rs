@@ -20,8 +20,7 @@ pub(super) struct Blocked {
 
 impl Blocked {
     pub(super) fn new(config: &SwitchConfig) -> Self {
-        let is_asked = config.loops.is_some() && config.learning_capacity > 0;
-        let ports = if is_asked { config.vlans.len() } else { 0 };
+        let ports = config.loops.map_or(0, |_| config.vlans.len());
         Self {
             any: PortSet::EMPTY,
             whole: PortSet::EMPTY,

@@ -286,8 +286,9 @@ impl Groups {
             let Some(deal) = self.deals.get_mut(index as usize) else {
                 continue;
             };
+            // An unused deal has no buckets.
             let is_alike = deal.bucket_count == bucket_count && deal.members == members;
-            if deal.users > 0 && deal.is_as_dealt && is_alike {
+            if deal.is_as_dealt && is_alike {
                 deal.users += 1;
                 return DealId::new(index);
             }
@@ -340,7 +341,7 @@ impl Groups {
         let end = first as usize + usize::from(bucket_count);
         self.buckets.drain(first as usize..end);
         for deal in &mut self.deals {
-            if deal.bucket_count > 0 && deal.first > first {
+            if deal.first > first {
                 deal.first -= u32::from(bucket_count);
             }
         }

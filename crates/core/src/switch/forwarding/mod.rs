@@ -2,7 +2,9 @@
 //!
 //! A static entry is a single port or a group of them. A group's flows are spread over buckets by flow hash and the
 //! buckets over its members; a pin takes one flow out of its bucket. Rerouting moves buckets and pins: the members of a
-//! group are equally good by construction of the routes.
+//! group are equally good by construction of the routes. The recent-flow monitor knows which flows are worth a move.
+//!
+//! Flooding and learning need a network without loops: probes find them, and ports are blocked.
 //!
 //! Design: docs/src/internals/design/forwarding.md.
 
@@ -11,9 +13,11 @@ mod buckets;
 mod egresses;
 mod entries;
 mod explain;
+mod flows;
 mod groups;
 mod index;
 mod learnt;
+mod loops;
 mod pins;
 mod routes;
 mod sweep;
@@ -28,13 +32,17 @@ use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
 use blocked::Blocked;
 use groups::{DealId, Groups};
 use index::RouteIndex;
-use learnt::LearntTable;
+use learnt::{LearntTable, Moved};
 use pins::Pins;
 
 pub(super) use egresses::Egresses;
 pub use entries::{LearntEntry, PinEntry, RouteEntry};
 pub use explain::How;
-pub(super) use learnt::{Moved, Noted};
+pub(super) use flows::Flows;
+pub use flows::{FlowRecord, HALVINGS, WAYS};
+pub(super) use learnt::Noted;
+pub(super) use loops::Loops;
+pub use loops::BLOCKED_VLANS_MAX;
 pub use pins::PinnedBy;
 pub(crate) use vlans::check_route;
 pub(super) use vlans::{OtherCopies, Vlans};
@@ -243,8 +251,9 @@ impl Forwarding {
             .map_or(Decision::Flood, Decision::Learnt)
     }
 
-    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry are not learnt, and none is from a port that
-    /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads.
+    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry
+    /// are not learnt, and none is from a port that is not on the tree: a frame that came by a static entry there says
+    /// nothing of where the tree leads.
     pub(super) fn learn(
         &mut self,
         now: Instant,

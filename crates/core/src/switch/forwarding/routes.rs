@@ -2,7 +2,6 @@
 
 use super::{Forwarding, PinEntry, RouteEntry};
 use crate::command::CommandError;
-use crate::event::{Event, EventKind};
 use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::switch::Switch;
@@ -63,19 +62,8 @@ impl Switch {
         self.forwarding.pin_count()
     }
 
-    pub(in crate::switch) fn set_route(
-        &mut self,
-        now: Instant,
-        destination: MacAddress,
-        members: PortSet,
-        buckets: u16,
-    ) -> Result<(), CommandError> {
-        self.set_route_in(now, None, destination, members, buckets)
-    }
-
     pub(in crate::switch) fn set_route_in(
         &mut self,
-        now: Instant,
         vlan: Option<VlanId>,
         destination: MacAddress,
         members: PortSet,
@@ -88,18 +76,7 @@ impl Switch {
         }
         self.check_members(vlan, destination, members)?;
         self.forwarding
-            .set_route_in(vlan, destination, members, buckets)?;
-        self.note_ways_changed(now);
-        Ok(())
-    }
-
-    /// Reports a possible new path, for suspicions that gave up for lack of one. A change of many routes is reported
-    /// once.
-    pub(in crate::switch) fn note_ways_changed(&mut self, now: Instant) {
-        let told = |event: &Event| event.kind == EventKind::WaysChanged;
-        if self.suspected_count() > 0 && !self.events.last().is_some_and(told) {
-            self.push_event(now, EventKind::WaysChanged);
-        }
+            .set_route_in(vlan, destination, members, buckets)
     }
 }
 

@@ -95,6 +95,10 @@ impl Vlans {
         Some(Box::new(vlans))
     }
 
+    pub(in crate::switch) fn touch(&mut self) {
+        self.of_handle.touch();
+    }
+
     fn add_place(&mut self, vlan: VlanId) {
         if let Some(place) = self.place_of.get_mut(vlan.index()) {
             *place = self.traffic.len() as u16;

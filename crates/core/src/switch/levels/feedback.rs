@@ -309,6 +309,9 @@ mod tests {
         assert_eq!(sent.take(at(1), level(1), &manner), signal(2, false, false));
         sent.note_arrival(Bytes::new(600), part);
         assert!(!sent.is_due(level(1)));
+        sent.take(at(2), Level::ZERO, &manner);
+        sent.note_arrival(part, part);
+        assert!(!sent.is_due(Level::ZERO), "it restricts nothing");
     }
 
     #[test]

@@ -237,11 +237,22 @@ mod tests {
             !given.is_due(&budget),
             "three are under way, as far as known"
         );
-        given.synchronise(taken.sent(), false);
+        assert!(!given.synchronise(taken.sent(), false));
         assert!(!given.is_due(&budget), "they may have been overtaken");
-        given.synchronise(taken.sent(), false);
+        assert!(given.synchronise(taken.sent(), false), "the counts differ");
         assert!(given.is_due(&budget));
         taken.receive(given.take(&budget), level(2));
         assert!(taken.permits());
+    }
+
+    #[test]
+    fn nothing_is_permitted_beyond_a_limit_that_arrivals_have_passed() {
+        let mut given = GrantsGiven::default();
+        given.synchronise(0, true);
+        given.take(&budget());
+        for permitted in [3, 2, 1, 0, 0] {
+            assert_eq!(given.permitted(), permitted);
+            given.note_arrival();
+        }
     }
 }

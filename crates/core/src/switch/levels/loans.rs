@@ -7,6 +7,20 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 
 impl Switch {
+    /// Only a class that can deadlock can be released. A class with Levels uses [`check_loan`](Self::check_loan).
+    pub(in crate::switch) fn check_releasable(
+        &self,
+        priority: Priority,
+    ) -> Result<(), CommandError> {
+        if !self.lossless.contains(priority) {
+            return Err(CommandError::NotLossless(priority));
+        }
+        if self.with_levels.contains(priority) {
+            return Err(CommandError::HasLevels(priority));
+        }
+        Ok(())
+    }
+
     /// Checks that the Deadlock Breaker may release frames received on `ingress`: only if some have come further than D
     /// links, since a loop of others does not lock (Lemma 1). Such a frame is at Level D and waits for a switch.
     /// O(destinations in the Level Table × their ingress ports).
@@ -45,7 +59,7 @@ impl Switch {
         if let Some(level) = &mut state.levels[priority.index()] {
             level.budget.lend(until);
             state.note_feedback(priority);
-            self.ready.note_due(ingress, state);
+            self.ready.note_due(ingress, &state.due);
         }
     }
 

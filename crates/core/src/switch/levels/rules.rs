@@ -179,7 +179,7 @@ impl Switch {
                 level.sent.note_arrival(cells, level.repeat_after);
                 state.link_sent.note_arrival(cells, level.repeat_after);
                 state.note_feedback(priority);
-                self.ready.note_due(port, state);
+                self.ready.note_due(port, &state.due);
             }
         }
         share
@@ -205,7 +205,7 @@ impl Switch {
             // More room can only lower the Feedback, and not below zero.
             if state.coding != FeedbackCoding::Pfc || link.sent.told() > Level::ZERO {
                 state.note_feedback(priority);
-                self.ready.note_due(ingress, state);
+                self.ready.note_due(ingress, &state.due);
             }
         }
     }
@@ -230,7 +230,7 @@ impl Switch {
             if let Some(level) = &mut state.levels[priority.index()] {
                 level.budget.lift(from, to, share.cells);
                 state.note_feedback(priority);
-                self.ready.note_due(share.ingress, state);
+                self.ready.note_due(share.ingress, &state.due);
             }
             for egress in share.egresses.iter() {
                 let place = Place {

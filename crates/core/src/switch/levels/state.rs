@@ -1,9 +1,10 @@
 //! Protocol P on one link and class.
 
 use super::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken, Told};
-use crate::config::{ClassMode, FeedbackCoding, PortConfig, PortRole, SwitchConfig};
+use crate::config::{ClassMode, FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::level::Level;
-use crate::units::Bytes;
+use crate::switch::port::Port;
+use crate::units::{Bytes, Priority};
 
 /// Protocol P on one link and class, in both directions. Most frames touch only the first two cache lines.
 #[derive(Debug)]
@@ -66,5 +67,59 @@ impl LevelState {
     /// and still right.
     pub(in crate::switch) fn is_calm(&self) -> bool {
         self.budget.feedback() == Level::ZERO && self.sent.is_calm()
+    }
+}
+
+impl Port {
+    /// Checks whether the neighbour must be notified about `priority` now. O(D); with one Feedback for the whole link
+    /// O(priorities × D).
+    pub(in crate::switch) fn note_feedback(&mut self, priority: Priority) {
+        if self.coding == FeedbackCoding::Pause {
+            let (feedback, _) = self.link_feedback();
+            self.due.pause |= self.link_sent.is_due(feedback);
+            return;
+        }
+        let Some(level) = &mut self.levels[priority.index()] else {
+            return;
+        };
+        let given = level.given.as_ref();
+        if given.is_some_and(|given| given.is_due(&level.budget)) {
+            // A lost grant must be resent sooner than a Feedback 0 already repeated many times.
+            level.sent.tell_anew();
+        }
+        if level.sent.is_due(level.budget.feedback()) {
+            self.due.pfc.insert(priority);
+        }
+    }
+
+    /// Returns true when the neighbour's Feedback blocks everything at `priority`.
+    pub(in crate::switch) fn is_shut(&self, priority: Priority) -> bool {
+        self.levels[priority.index()]
+            .as_ref()
+            .is_some_and(|state| state.received.feedback() >= state.budget.depth())
+    }
+
+    /// Returns true if frames in flight when a Feedback is sent need a reserve.
+    pub(in crate::switch) fn needs_reserve(&self) -> bool {
+        self.coding != FeedbackCoding::Grants
+    }
+
+    /// Returns the highest Feedback of all classes that obey any, and their highest Level. One full class of a lower D
+    /// stops the link of a neighbour, which need not know that D.
+    pub(in crate::switch) fn link_feedback(&self) -> (Level, Level) {
+        let mut highest = (Level::ZERO, Level::ZERO);
+        let mut is_full = false;
+        for level in self.levels.iter().flatten() {
+            if level.obeys {
+                let (feedback, depth) = (level.budget.feedback(), level.budget.depth());
+                highest.0 = highest.0.max(feedback);
+                highest.1 = highest.1.max(depth);
+                is_full |= feedback == depth;
+            }
+        }
+        if is_full && self.neighbour != Neighbour::Enhanced {
+            highest.0 = highest.1;
+        }
+        highest
     }
 }

@@ -6,12 +6,12 @@ use crate::config::{FeedbackCoding, Neighbour};
 use crate::switch::levels::GrantsGiven;
 use crate::switch::port::Port;
 use crate::switch::Switch;
-use crate::units::{Instant, PortId, Priority};
+use crate::units::{PortId, Priority};
 
 impl Port {
     /// Notes the state of the link. Returns true when it has come up: messages sent while it was down may be lost, so
     /// that a neighbour could keep sending into a full buffer until the next refresh. All are sent again.
-    fn note_link(&mut self, up: bool) -> bool {
+    pub(in crate::switch) fn note_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);
         if !up || was_up {
@@ -48,24 +48,6 @@ impl Port {
 }
 
 impl Switch {
-    pub(in crate::switch) fn set_link(
-        &mut self,
-        now: Instant,
-        port: PortId,
-        up: bool,
-    ) -> Result<(), CommandError> {
-        let is_back = self.port_mut(port)?.note_link(up);
-        self.note_outage(now, port);
-        if is_back {
-            self.renew_credits(now, port);
-            self.note_ways_changed(now);
-        }
-        if !up {
-            self.forget_loop(now, port);
-        }
-        Ok(())
-    }
-
     /// Switches the assumed kind of neighbour. It may have misunderstood messages for the old kind. Its own Feedback
     /// stays valid until it expires: if the neighbour behaves as before, nothing is lost.
     pub(in crate::switch) fn set_neighbour(

@@ -4,10 +4,9 @@
 use super::{Authentication, EchoState};
 use crate::command::CommandError;
 use crate::switch::port::Port;
-use crate::switch::{Switch, Transmission};
-use crate::units::{Bytes, Instant, PortId};
+use crate::switch::Switch;
+use crate::units::{Instant, PortId};
 use crate::wire::clcm::Clcm;
-use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;
 
 /// Maximum number of CLCM messages that wait for one port's transmitter.
@@ -29,19 +28,11 @@ impl Switch {
     }
 
     #[cold]
-    pub(in crate::switch) fn transmit_control(
+    pub(in crate::switch) fn next_control(
         &mut self,
         now: Instant,
         port: PortId,
-    ) -> Option<Transmission> {
-        let control = self.choose_control(now, port)?;
-        self.ready.note_timer(port);
-        let state = &mut self.ports[port.index()];
-        state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
-        Some(Transmission::Control(control))
-    }
-
-    fn choose_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
+    ) -> Option<ControlFrame> {
         if let Some(frame) = self.next_mac_control(now, port) {
             return Some(ControlFrame::Mac(frame));
         }

@@ -3,76 +3,13 @@
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::level::Level;
 use crate::sets::PrioritySet;
-use crate::switch::admission::PauseChange;
 use crate::switch::levels::Manner;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
 use crate::wire::mac_control::MacControl;
 
-impl Port {
-    /// Checks whether the neighbour must be notified about `priority` now. O(D); with one Feedback for the whole link
-    /// O(priorities × D).
-    pub(in crate::switch) fn note_feedback(&mut self, priority: Priority) {
-        if self.coding == FeedbackCoding::Pause {
-            let (feedback, _) = self.link_feedback();
-            self.due.pause |= self.link_sent.is_due(feedback);
-            return;
-        }
-        let Some(level) = &mut self.levels[priority.index()] else {
-            return;
-        };
-        let given = level.given.as_ref();
-        if given.is_some_and(|given| given.is_due(&level.budget)) {
-            // A lost grant must be resent sooner than a Feedback 0 already repeated many times.
-            level.sent.tell_anew();
-        }
-        if level.sent.is_due(level.budget.feedback()) {
-            self.due.pfc.insert(priority);
-        }
-    }
-
-    /// Returns true if frames in flight when a Feedback is sent need a reserve.
-    pub(in crate::switch) fn needs_reserve(&self) -> bool {
-        self.coding != FeedbackCoding::Grants
-    }
-
-    /// Returns the highest Feedback of all classes that obey any, and their highest Level. One full class of a lower D
-    /// stops the link of a neighbour, which need not know that D.
-    fn link_feedback(&self) -> (Level, Level) {
-        let mut highest = (Level::ZERO, Level::ZERO);
-        let mut is_full = false;
-        for level in self.levels.iter().flatten() {
-            if level.obeys {
-                let (feedback, depth) = (level.budget.feedback(), level.budget.depth());
-                highest.0 = highest.0.max(feedback);
-                highest.1 = highest.1.max(depth);
-                is_full |= feedback == depth;
-            }
-        }
-        if is_full && self.neighbour != Neighbour::Enhanced {
-            highest.0 = highest.1;
-        }
-        highest
-    }
-}
-
 impl Switch {
-    #[inline(never)]
-    pub(in crate::switch) fn note_pause_change(
-        &mut self,
-        port: PortId,
-        priority: Priority,
-        change: PauseChange,
-    ) {
-        if change != PauseChange::None {
-            if let Some(state) = self.ports.get_mut(port.index()) {
-                state.due.pfc.insert(priority);
-                self.ready.note_port(port);
-            }
-        }
-    }
-
     pub(in crate::switch) fn refresh_pause(
         &mut self,
         now: Instant,

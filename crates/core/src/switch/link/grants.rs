@@ -2,7 +2,7 @@
 //! counts.
 
 use crate::switch::port::Port;
-use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
+use crate::units::{Instant, Priority, PRIORITY_COUNT};
 use crate::wire::echo::Echo;
 
 impl Port {
@@ -13,17 +13,6 @@ impl Port {
                 levels[index].as_ref().map_or(0, |level| level.taken.sent())
             })
         })
-    }
-
-    /// Counts an arrived frame if frames are granted or paid for by credits: its sender has counted it even if it is
-    /// dropped here.
-    #[inline(never)]
-    pub(in crate::switch) fn note_link_arrival(&mut self, priority: Priority, length: Bytes) {
-        self.note_credit_arrival(priority, length);
-        let level = self.levels[priority.index()].as_mut();
-        if let Some(given) = level.and_then(|level| level.given.as_mut()) {
-            given.note_arrival();
-        }
     }
 
     /// Adopts the number of frames that the neighbour has sent, for the first time since its start or again.

@@ -57,6 +57,13 @@ mod tests {
         assert!((0..100_000).all(|_| limiter.take(Instant::ZERO)));
     }
 
+    #[test]
+    fn a_bucket_at_a_low_rate_holds_exactly_its_least_number_of_frames() {
+        let mut limiter = Limiter::new(Some(100));
+        let taken = (0..2 * BURST_FRAMES_MIN).filter(|_| limiter.take(Instant::ZERO));
+        assert_eq!(taken.count() as u64, BURST_FRAMES_MIN);
+    }
+
     proptest! {
         /// In any span, at most the rate and one bucket are accepted, and frames at the rate always are.
         #[test]

@@ -1,9 +1,9 @@
-//! Messages between the two ends of one link: PAUSE, PFC and Feedback, echo messages, greetings, CLCM, and probes for
-//! loops.
+//! Messages between the two ends of one link: PAUSE, PFC and Feedback, echo messages, greetings, and CLCM.
 //!
-//! Owns the messages due to the neighbour and those received from it. Other modules change a buffer or a Level and note
-//! it (`note_pause_change`, `note_feedback`); the frames are built when the port sends. Received frames are limited
-//! first, then verified, then parsed. No queue and no ingress buffer is changed here.
+//! Owns the state of messages sent to the neighbour and received from it, and traffic releases, which let frames leave in
+//! spite of a pause. Other modules change a buffer or a Level and note it in the outbox (`note_pause_change`,
+//! `note_feedback`); the frames are built when the port sends. Received frames are limited first, then verified, then
+//! parsed. No queue and no ingress buffer is changed here.
 //!
 //! Design: docs/src/internals/design/core.md.
 
@@ -12,25 +12,19 @@ mod changes;
 mod control_in;
 mod control_out;
 mod credits;
-mod due;
 mod echo;
 mod feedback_in;
 mod feedback_out;
 mod grants;
 mod limiter;
-mod loops;
 mod pause_received;
 mod pause_spans;
+mod traffic_release;
 
 pub(in crate::switch) use authentication::Authentication;
 pub(in crate::switch) use control_out::CLCM_QUEUE_CAPACITY;
-pub use credits::CreditGauges;
-pub(in crate::switch) use credits::PortCredits;
-pub(in crate::switch) use due::Due;
 pub(in crate::switch) use echo::EchoState;
 pub(in crate::switch) use limiter::Limiter;
-pub(in crate::switch) use loops::Loops;
-pub use loops::BLOCKED_VLANS_MAX;
 pub(in crate::switch) use pause_received::PauseReceived;
 pub use pause_spans::PauseGauges;
 pub(in crate::switch) use pause_spans::PauseSpans;

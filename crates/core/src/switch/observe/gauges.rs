@@ -4,7 +4,8 @@ use crate::config::{FeedbackCoding, Neighbour, StormAction, WatchdogConfig};
 use crate::level::{Level, LEVEL_MAX};
 use crate::switch::admission::IngressBuffer;
 use crate::switch::link::{EchoState, PauseGauges};
-use crate::switch::schedule::EgressState;
+use crate::switch::recovery::StormGauges;
+use crate::switch::virtual_queues::EgressState;
 use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 
@@ -51,19 +52,6 @@ pub struct PriorityGauges {
     pub vl_stalled: bool,
     /// Protocol P on this link; `None` for a class without Levels and towards hosts.
     pub levels: Option<LevelGauges>,
-}
-
-/// Frames of one (port, priority) while there was a storm at the egress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StormGauges {
-    /// Admitted from the port during all storms.
-    pub received: u64,
-    /// Admitted from the port during the present or last storm.
-    pub last_received: u64,
-    /// Sent during that storm although paused.
-    pub last_forwarded: u64,
-    /// Copies dropped because of that storm.
-    pub last_dropped: u64,
 }
 
 /// Protocol P on one fabric port and class (Karol, Golestani and Lee, section III).

@@ -1,15 +1,11 @@
-//! State that the switch exposes: gauges and recent flows.
+//! State that the switch exposes: gauges, and the treatment that a frame would get.
 //!
-//! Owns the recent-flow monitor. Frames do not depend on this module, but a reroute moves the
-//! flows recorded here.
+//! Owns nothing and changes nothing but the peaks of gauges.
 //!
 //! Design: docs/src/internals/design/core.md.
 
 mod explain;
-mod flows;
 mod gauges;
 
 pub use explain::{Explanation, Outlook};
-pub(in crate::switch) use flows::Flows;
-pub use flows::{FlowRecord, HALVINGS, WAYS};
-pub use gauges::{CableGauges, LevelEntry, LevelGauges, PoolGauges, PriorityGauges, StormGauges};
+pub use gauges::{CableGauges, LevelEntry, LevelGauges, PoolGauges, PriorityGauges};

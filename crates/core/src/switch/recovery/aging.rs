@@ -1,30 +1,12 @@
 //! Age limit: a frame that has waited for too long is dropped (Karol, Golestani and Lee, section V).
 
-use super::age_lists::Expired;
 use crate::counters::DropReason;
-use crate::frame::Frame;
+use crate::switch::admission::Expired;
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 
 impl Switch {
-    /// Notes the age of an admitted frame; `only` is its one egress port.
-    pub(in crate::switch) fn note_age(
-        &mut self,
-        now: Instant,
-        frame: &Frame,
-        only: Option<PortId>,
-    ) {
-        if !self.ages.is_on() {
-            return;
-        }
-        self.ages
-            .enter(now, frame.priority, frame.handle, frame.destination, only);
-        if self.ages.next().is_some() {
-            self.ready.note_timers();
-        }
-    }
-
     /// Drops frames above their age limit. O(1) for a frame, O(ports) for a flooded one.
     pub(in crate::switch) fn drop_aged(&mut self, now: Instant) {
         for priority in Priority::ALL {
@@ -36,7 +18,7 @@ impl Switch {
 
     /// Drops the copies that still wait. One already with a transmitter counts as sent.
     fn discard(&mut self, now: Instant, priority: Priority, expired: &Expired) {
-        let Some(ingress) = self.charges.ingress_of(expired.handle) else {
+        let Some((ingress, _)) = self.charges.origin(expired.handle) else {
             return;
         };
         let (first, end) = match expired.egress {

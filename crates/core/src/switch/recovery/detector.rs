@@ -2,34 +2,20 @@
 
 use crate::command::CommandError;
 use crate::config::DetectorConfig;
-use crate::event::{EventKind, SuspicionReason};
-use crate::switch::schedule::WatchChange;
+use crate::event::{Event, EventKind, SuspicionReason};
+use crate::switch::virtual_queues::WatchChange;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority};
 
 /// Samples of the deadlock detector in one detection time.
 const SAMPLES_PER_DETECT: u64 = 8;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Detector {
-    /// Number of lossless (egress, priority) pairs with frames.
-    pub(super) backlogged: usize,
     /// Number of suspected (egress, priority) pairs.
     suspected: usize,
     last: Instant,
-    next: Instant,
-}
-
-impl Detector {
-    pub(in crate::switch) fn new() -> Self {
-        Self {
-            backlogged: 0,
-            suspected: 0,
-            last: Instant::ZERO,
-            next: Instant::FAR_FUTURE,
-        }
-    }
 }
 
 impl Switch {
@@ -38,42 +24,31 @@ impl Switch {
         self.detector.suspected
     }
 
+    /// Reports a possible new path, for suspicions that gave up for lack of one. A change of many routes is reported
+    /// once.
+    pub(in crate::switch) fn note_ways_changed(&mut self, now: Instant) {
+        let told = |event: &Event| event.kind == EventKind::WaysChanged;
+        if self.suspected_count() > 0 && !self.events.last().is_some_and(told) {
+            self.push_event(now, EventKind::WaysChanged);
+        }
+    }
+
     /// The time at which the next sample is due; `None` while there is nothing to sample.
     pub(in crate::switch) fn next_deadlock_sample(&self) -> Option<Instant> {
-        self.detector_runs().then_some(self.detector.next)
-    }
-
-    /// Notes that a lossless egress has begun to hold frames.
-    #[inline(always)]
-    pub(in crate::switch) fn note_backlog(&mut self, now: Instant) {
-        self.start_storm_clock(now);
-        if self.detector.backlogged == 0 {
-            self.ready.note_timers();
-        }
-        if self.detector.backlogged == 0 && self.detector.suspected == 0 {
-            self.detector.last = now;
-            self.detector.next = now + self.sample_interval();
-        }
-        self.detector.backlogged += 1;
-    }
-
-    /// Notes that an egress has sent or dropped its last frame.
-    pub(in crate::switch) fn note_empty(&mut self, egress: PortId, priority: Priority) {
-        self.ports[egress.index()].waiting.remove(priority);
-        self.note_no_backlog(priority);
-    }
-
-    /// Reverts [`note_backlog`](Self::note_backlog).
-    #[inline]
-    pub(in crate::switch) fn note_no_backlog(&mut self, priority: Priority) {
-        if self.lossless.contains(priority) {
-            self.detector.backlogged -= 1;
-        }
+        let next = || self.last_deadlock_sample() + self.sample_interval();
+        self.detector_runs().then(next)
     }
 
     fn detector_runs(&self) -> bool {
-        self.config.detector.is_some()
-            && (self.detector.backlogged > 0 || self.detector.suspected > 0)
+        self.config.detector.is_some() && (self.backlogged.pairs > 0 || self.detector.suspected > 0)
+    }
+
+    /// The time since which egresses are observed: without a suspicion, none was while no frame waited.
+    fn last_deadlock_sample(&self) -> Instant {
+        match self.detector.suspected {
+            0 => self.detector.last.max(self.backlogged.since),
+            _ => self.detector.last,
+        }
     }
 
     fn sample_interval(&self) -> Duration {
@@ -89,16 +64,13 @@ impl Switch {
         let Some(detector) = self.config.detector else {
             return;
         };
-        if !self.detector_runs() || self.detector.next > now {
+        let (last, interval) = (self.last_deadlock_sample(), self.sample_interval());
+        if !self.detector_runs() || last + interval > now {
             return;
         }
-        let interval = self.sample_interval();
         // A delayed sampler must not count its own delay as the egress's.
-        let elapsed = now
-            .saturating_since(self.detector.last)
-            .min(interval.saturating_mul(2));
+        let elapsed = now.saturating_since(last).min(interval.saturating_mul(2));
         self.detector.last = now;
-        self.detector.next = now + interval;
         for index in 0..self.ports.len() {
             let Some(egress) = PortId::from_index(index) else {
                 return;
@@ -181,7 +153,6 @@ impl Switch {
         }
         self.config.detector = detector;
         self.detector.last = now;
-        self.detector.next = now + self.sample_interval();
         self.ready.note_timers();
         Ok(())
     }

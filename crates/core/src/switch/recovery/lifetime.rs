@@ -149,12 +149,12 @@ impl Switch {
             Verdict::Wait | Verdict::Recovered => {}
             Verdict::Drop => {
                 let gate = Gate::FromLevel(self.config.classes[priority.index()].mode.depth());
-                self.drop_head_through(now, egress, priority, gate, DropReason::Lifetime);
+                self.drop_head_through(egress, priority, gate, DropReason::Lifetime);
             }
             Verdict::Stall => {
                 state.counters.priority[priority.index()].lifetime_stalls += 1;
                 self.push_event(now, EventKind::LifetimeStalled { egress, priority });
-                while self.drop_head(now, egress, priority, DropReason::Lifetime) {}
+                while self.drop_head(egress, priority, DropReason::Lifetime) {}
             }
         }
     }

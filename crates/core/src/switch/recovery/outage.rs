@@ -13,9 +13,9 @@ use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::switch::levels::ShareId;
 use crate::switch::port::Port;
-use crate::switch::virtual_queues::{Gate, Place};
+use crate::switch::virtual_queues::Gate;
 use crate::switch::Switch;
-use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
+use crate::units::{Bytes, Instant, PortId, Priority};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::switch) enum Outage {
@@ -34,6 +34,33 @@ impl Outage {
             Self::Held { until } => until,
             Self::None | Self::Over => Instant::FAR_FUTURE,
         }
+    }
+}
+
+impl Port {
+    /// The reason why all frames for this egress are dropped on arrival, if they are.
+    #[cold]
+    pub(in crate::switch) fn why_refused(&self, priority: Priority) -> Option<DropReason> {
+        if self.storms.drops(priority) {
+            Some(DropReason::Storm)
+        } else if self.heads[priority.index()].is_stalled() {
+            Some(DropReason::Lifetime)
+        } else if self.gone || self.takes_no_more() {
+            Some(DropReason::PortDown)
+        } else {
+            None
+        }
+    }
+
+    /// Returns true if its link has been down for too long, or its transmitter is stuck.
+    pub(in crate::switch) fn takes_no_more(&self) -> bool {
+        self.stuck || self.outage == Outage::Over
+    }
+
+    /// Returns true while frames for this egress may be dropped on arrival: see [`settle_arrivals`](Self::settle_arrivals).
+    #[cold]
+    pub(in crate::switch) fn may_refuse(&self, priority: Priority) -> bool {
+        self.outage != Outage::None || self.why_refused(priority).is_some()
     }
 }
 
@@ -62,7 +89,7 @@ impl Switch {
             }
             return;
         }
-        self.make_room_for_others(now, port);
+        self.make_room_for_others(port);
         self.end_hold(now, port);
     }
 
@@ -74,67 +101,27 @@ impl Switch {
         }
         state.outage = Outage::Over;
         state.settle_arrivals();
-        self.drop_all_for(now, port);
+        self.drop_all_for(port);
         self.forget_learnt_at(now, port);
     }
 
     /// Drops all frames that wait for `port`. O(1) for each.
-    pub(in crate::switch) fn drop_all_for(&mut self, now: Instant, port: PortId) {
+    pub(in crate::switch) fn drop_all_for(&mut self, port: PortId) {
         for priority in Priority::ALL {
-            while self.drop_head(now, port, priority, DropReason::PortDown) {}
+            while self.drop_head(port, priority, DropReason::PortDown) {}
         }
-    }
-
-    /// Returns true if a lossy frame from `ingress` for a link that is down would take room from frames for other
-    /// ports.
-    #[cold]
-    pub(in crate::switch) fn crowds_others(
-        &self,
-        ingress: PortId,
-        egress: PortId,
-        priority: Priority,
-    ) -> bool {
-        let is_held = self.ports[egress.index()].outage != Outage::None;
-        let buffer = &self.ports[ingress.index()].ingress[priority.index()];
-        is_held && !self.lossless.contains(priority) && buffer.is_half_full(&self.pools)
     }
 
     /// Drops lossy frames for a link that has gone down, if they use more than half of a buffer. O(1) for each frame,
     /// and O(ports × priorities).
-    fn make_room_for_others(&mut self, now: Instant, port: PortId) {
+    fn make_room_for_others(&mut self, port: PortId) {
         for priority in Priority::ALL {
             for ingress in (0..self.ports.len()).filter_map(PortId::from_index) {
                 let gate = Gate::OnlyFrom(ingress, Level::ZERO);
-                while self.crowds_others(ingress, port, priority)
-                    && self.drop_head_through(now, port, priority, gate, DropReason::PortDown)
+                while self.crowds_others(ingress, priority)
+                    && self.drop_head_through(port, priority, gate, DropReason::PortDown)
                 {
                 }
-            }
-        }
-    }
-
-    /// Drops the frames for `address` that wait at a port whose link is down: the address has moved to another port. If
-    /// the link is up they simply leave. O(frames), and O(ports × priorities).
-    #[cold]
-    pub(in crate::switch) fn drop_moved(
-        &mut self,
-        now: Instant,
-        egress: PortId,
-        address: MacAddress,
-    ) {
-        let state = &self.ports[egress.index()];
-        if state.up {
-            return;
-        }
-        for priority in state.waiting.iter() {
-            for ingress in (0..self.ports.len()).filter_map(PortId::from_index) {
-                let place = Place {
-                    egress,
-                    priority,
-                    ingress,
-                    destination: address.to_u64(),
-                };
-                while self.drop_front(now, &place, DropReason::PortDown) {}
             }
         }
     }
@@ -198,7 +185,7 @@ impl Switch {
         state.stuck = !completes;
         state.settle_arrivals();
         if state.stuck {
-            self.drop_all_for(now, port);
+            self.drop_all_for(port);
         }
         let kind = match completes {
             true => EventKind::TransmitterResumed { port },

@@ -3,25 +3,11 @@
 
 use crate::command::CommandError;
 use crate::event::EventKind;
-use crate::switch::schedule::ReleaseRule;
+use crate::switch::virtual_queues::ReleaseRule;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 impl Switch {
-    /// Only a class that can deadlock can be released. A class with Levels uses [`check_loan`](Self::check_loan).
-    pub(in crate::switch) fn check_releasable(
-        &self,
-        priority: Priority,
-    ) -> Result<(), CommandError> {
-        if !self.lossless.contains(priority) {
-            return Err(CommandError::NotLossless(priority));
-        }
-        if self.with_levels.contains(priority) {
-            return Err(CommandError::HasLevels(priority));
-        }
-        Ok(())
-    }
-
     pub(in crate::switch) fn release(
         &mut self,
         now: Instant,

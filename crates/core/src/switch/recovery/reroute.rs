@@ -7,8 +7,7 @@ use crate::command::{CommandError, RerouteBy, RerouteSelection};
 use crate::event::EventKind;
 use crate::random::mix;
 use crate::sets::PortSet;
-use crate::switch::forwarding::{FlowWay, GroupId};
-use crate::switch::observe::FlowRecord;
+use crate::switch::forwarding::{FlowRecord, FlowWay, GroupId};
 use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 

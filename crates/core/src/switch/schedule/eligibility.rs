@@ -5,7 +5,33 @@ use crate::sets::PrioritySet;
 use crate::switch::levels::LevelState;
 use crate::switch::port::Port;
 use crate::switch::virtual_queues::Gate;
-use crate::units::{Instant, Priority};
+use crate::switch::Switch;
+use crate::units::{Instant, PortId, Priority};
+
+impl Switch {
+    /// The time at which `port` may have something to send if nothing else happens: a pause expires, or its line
+    /// becomes free. `None`: not by time alone. A time in the past means now. O(priorities).
+    pub fn next_transmit(&self, port: PortId) -> Option<Instant> {
+        let state = self.ports.get(port.index())?;
+        if !state.up {
+            return None;
+        }
+        // A gate that blocks everything must not make the caller spin: a timer ends it.
+        let free_at = state.shaper.free_at();
+        let may_leave = |priority| {
+            let gate = state.gate(state.resumes_at(priority).max(free_at), priority);
+            self.queues.may_leave(port, priority, gate)
+        };
+        let resumes = state
+            .waiting
+            .iter()
+            .filter(|priority| may_leave(*priority))
+            .map(|priority| state.resumes_at(priority))
+            .min()?;
+        // A wait for credits ends when they arrive, not at a time.
+        (resumes != Instant::FAR_FUTURE).then(|| resumes.max(free_at))
+    }
+}
 
 impl Port {
     /// Returns the frames of `priority` that may leave at `now`: a release's rule, a traffic
@@ -40,7 +66,7 @@ impl Port {
     /// exceeded.
     #[cold]
     fn gate_of_storm(&self, priority: Priority, state: &LevelState) -> Gate {
-        if self.storms.ignores_pause(priority) && state.given.is_none() {
+        if self.ignores_pause.contains(priority) && state.given.is_none() {
             Gate::ALL
         } else {
             Gate::Shut
@@ -56,13 +82,6 @@ impl Port {
             level.received.note_opportunity();
         }
         None
-    }
-
-    /// Returns true when the neighbour's Feedback blocks everything at `priority`.
-    pub(in crate::switch) fn is_shut(&self, priority: Priority) -> bool {
-        self.levels[priority.index()]
-            .as_ref()
-            .is_some_and(|state| state.received.feedback() >= state.budget.depth())
     }
 
     /// A release chooses among the frames that the Feedback permits; a traffic release applies to classes without
@@ -89,7 +108,7 @@ impl Port {
     /// it may send now.
     #[inline]
     pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
-        let resumes = if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
+        let resumes = if self.ignores_pause.contains(priority) || self.forced.contains(priority) {
             Instant::ZERO
         } else {
             self.pause_received.resumes_at(priority)

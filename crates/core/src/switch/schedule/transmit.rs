@@ -2,11 +2,12 @@
 
 use super::choice::{self, Offer, Order};
 use crate::config::SwitchConfig;
-use crate::frame::FrameHandle;
+use crate::switch::outbox::Ready;
 use crate::switch::port::Port;
 use crate::switch::virtual_queues::{Departure, Gate, VirtualQueues};
 use crate::switch::{Switch, Transmission};
 use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
+use crate::wire::ethernet::FRAME_LENGTH_MIN;
 
 impl Switch {
     /// Returns the next frame of `port`, if any may leave now. O(priorities).
@@ -30,27 +31,13 @@ impl Switch {
         self.transmit_data(now, port)
     }
 
-    /// Reports that a data frame of `transmit` has left `port`, or never will. With its last copy the handle is the
-    /// caller's again, and its ingress buffer is discharged.
-    ///
-    /// To be called once for each [`Transmission::Data`], in any order, as soon as the device is done with the frame:
-    /// until then its buffer stays charged, and its neighbour may be paused for it.
-    ///
-    /// `now` and `port` identify the departure, as in every other call, but change nothing: the frame's ingress buffer
-    /// is discharged, whichever copy is the last.
-    #[must_use = "the handle of a last copy is the caller's again"]
-    pub fn complete(
-        &mut self,
-        _now: Instant,
-        _port: PortId,
-        handle: FrameHandle,
-    ) -> Option<FrameHandle> {
-        let charge = self.charges.close_one(handle)?;
-        if self.ages.is_on() {
-            self.ages.leave(handle);
-        }
-        self.discharge(&charge);
-        Some(handle)
+    #[cold]
+    pub(super) fn transmit_control(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
+        let control = self.next_control(now, port)?;
+        self.ready.note_timer(port);
+        let shaper = &mut self.ports[port.index()].shaper;
+        shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
+        Some(Transmission::Control(control))
     }
 
     fn transmit_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
@@ -96,17 +83,15 @@ impl Switch {
             self.ready.note_timers();
         }
         let emptied = if state.departs_apart.contains(priority) {
-            let (emptied, is_earlier) = state.depart_apart(now, priority, length);
-            if is_earlier {
-                self.ready.note_timer(port);
-            }
-            emptied
+            state.depart_apart(now, port, priority, length, &mut self.ready)
         } else {
             state.egress[priority.index()].note_departure(length)
         };
         if emptied {
             state.waiting.remove(priority);
-            self.note_no_backlog(priority);
+            if self.lossless.contains(priority) {
+                self.backlogged.end();
+            }
         }
         if let Some(vlans) = &mut self.vlans {
             vlans.note_sent(departure.handle, length);
@@ -124,18 +109,28 @@ impl Switch {
 
 impl Port {
     /// Accounts for a departure that a traffic release forces, or that is paid for by credits. Returns true if none is
-    /// left, and true if a timer may be earlier than before.
+    /// left.
     #[inline(never)]
-    fn depart_apart(&mut self, now: Instant, priority: Priority, length: Bytes) -> (bool, bool) {
+    fn depart_apart(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        priority: Priority,
+        length: Bytes,
+        ready: &mut Ready,
+    ) -> bool {
         let egress = &mut self.egress[priority.index()];
         if self.forced.contains(priority) {
             let counters = &mut self.counters.priority[priority.index()];
             counters.forced_frames += 1;
             counters.forced_bytes += length.get();
-            return (egress.note_forced_departure(length), false);
+            return egress.note_forced_departure(length);
         }
         let emptied = egress.note_departure(length);
-        (emptied, self.consume_credits(now, priority, length))
+        if self.consume_credits(now, priority, length) {
+            ready.note_timer(port);
+        }
+        emptied
     }
 }
 

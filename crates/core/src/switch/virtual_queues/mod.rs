@@ -10,9 +10,12 @@
 //! the number of a neighbour's destinations: with one shared FIFO even an uncongested ring locks. Classes without
 //! Levels have all their frames at Level 0.
 //!
+//! Beside its queues, each (egress, priority) has a backlog and the rules of releases ([`EgressState`]).
+//!
 //! Design: docs/src/internals/design/core.md.
 
 mod backlog;
+mod egress;
 mod fifo;
 mod lanes;
 mod lone;
@@ -32,7 +35,8 @@ use owed::{By, Since, NEVER};
 use slab::QueueSlab;
 use turns::{Turner, Turns, NIL};
 
-pub(super) use backlog::Backlog;
+pub(super) use backlog::{Backlog, Backlogged};
+pub(super) use egress::{EgressState, ReleaseRule, WatchChange};
 #[cfg(test)]
 pub(super) use queries::Waiting;
 

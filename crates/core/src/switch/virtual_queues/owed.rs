@@ -26,10 +26,10 @@
 //! A turn of a priority is at most two of its quanta, one of a Level two of its quanta for each ingress port that waits
 //! there. Within a pair, ingress ports and destinations take turns by ordinary deficit round robin.
 //!
-//! Priorities that [share by port](crate::switch::schedule) take turns as one member, whose turn makes all held ones owed. Of m
-//! such priorities and i ingress ports, a port with frames of the pair has a turn after at most 2·(i − 1) quanta of others, and
-//! the pair one after at most 2·(m − 1) quanta of that port, each of which may take a turn: G = 2·(m − 1)·(2·(i − 1) + 1)
-//! quanta, in frames. Then F = G + (G + 1)·P.
+//! Priorities that [share by port](crate::config::Algorithm::Ports) take turns as one member, whose turn makes all held
+//! ones owed. Of m such priorities and i ingress ports, a port with frames of the pair has a turn after at most 2·(i − 1)
+//! quanta of others, and the pair one after at most 2·(m − 1) quanta of that port, each of which may take a turn:
+//! G = 2·(m − 1)·(2·(i − 1) + 1) quanta, in frames. Then F = G + (G + 1)·P.
 //!
 //! **Releases.** A gate that names an ingress port blocks the others. The frames of that port then form a separate
 //! pair. The bound holds for each release; the control plane chooses the port.

@@ -243,6 +243,62 @@ fn bytes_that_wait_are_counted_by_level_and_move_with_a_lifted_queue() {
     assert_eq!(waiting(&queues, from(1)), [(0, 0), (0, 0)]);
 }
 
+#[test]
+fn frames_wait_at_their_level_only() {
+    let mut queues = with_levels();
+    push_at(&mut queues, level(2), 1, 10, 0, 100);
+    let waits: Vec<bool> = (0..4)
+        .map(|at| queues.waits_at(port(0), P3, level(at)))
+        .collect();
+    assert_eq!(waits, [false, false, true, false]);
+}
+
+#[test]
+fn a_release_owes_nothing_to_the_level_that_it_empties_alone() {
+    let mut queues = with_levels();
+    push_at(&mut queues, level(1), 1, 10, 0, 100);
+    push_at(&mut queues, level(1), 1, 10, 1, 100);
+    push_at(&mut queues, level(2), 2, 11, 2, 100);
+    let only = Gate::OnlyFrom(port(1), Level::ZERO);
+    assert_eq!(
+        queues.pop(port(0), P3, only).unwrap().handle,
+        FrameHandle(0)
+    );
+    // It has held only the frame of the other port.
+    assert_eq!(drain(&mut queues, 2), [(2, 2), (1, 1)]);
+}
+
+#[test]
+fn an_ingress_port_whose_turn_has_not_begun_keeps_it_when_it_loses_a_queue() {
+    let mut queues = VirtualQueues::new(4, &NO_LEVELS, 64, 1500);
+    push(&mut queues, 1, 1, 0, 700);
+    push(&mut queues, 1, 1, 1, 700);
+    push(&mut queues, 2, 1, 2, 1000);
+    push(&mut queues, 2, 2, 3, 1000);
+    push(&mut queues, 3, 1, 4, 1000);
+    // The first port empties in the middle of its turn.
+    assert_eq!(drain(&mut queues, 2), [(1, 0), (1, 1)]);
+    let removed = queues.remove_front(&place(2, 1), FrameHandle(2));
+    assert_eq!(removed, Some(1000));
+    assert_eq!(drain(&mut queues, 2), [(2, 3), (3, 4)]);
+}
+
+#[test]
+fn a_turn_that_ends_by_the_loss_of_a_queue_counts_as_one_of_its_level() {
+    let mut queues = with_levels();
+    push_at(&mut queues, level(0), 1, 10, 0, 700);
+    push_at(&mut queues, level(0), 1, 10, 1, 700);
+    push_at(&mut queues, level(0), 1, 11, 2, 1500);
+    push_at(&mut queues, level(0), 2, 10, 3, 1500);
+    push_at(&mut queues, level(1), 3, 12, 4, 1500);
+    push_at(&mut queues, level(1), 3, 12, 5, 1500);
+    assert_eq!(drain(&mut queues, 2), [(3, 4), (1, 0)]);
+    // The rest of the port's turn is too short for its next frame.
+    let removed = queues.remove_front(&place(1, 10), FrameHandle(1));
+    assert_eq!(removed, Some(700));
+    assert_eq!(drain(&mut queues, 3), [(2, 3), (3, 5), (1, 2)]);
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Push(u8, u64, u32),

@@ -209,7 +209,7 @@ impl Run {
                     assert!(eligible.contains(&handle), "{handle:?} of {eligible:?}");
                     let frames = &mut self.model.frames;
                     let frame = frames.iter_mut().find(|frame| frame.handle == handle);
-                    frame.unwrap().sent_by = Some(port);
+                    frame.unwrap().is_sent = true;
                     self.model.note_opportunity(port);
                     return;
                 }
@@ -241,15 +241,14 @@ impl Run {
 
     fn complete(&mut self, index: u8) {
         let sent: Vec<_> = (0..self.model.frames.len())
-            .filter(|at| self.model.frames[*at].sent_by.is_some())
+            .filter(|at| self.model.frames[*at].is_sent)
             .collect();
         if sent.is_empty() {
             return;
         }
         let at = sent[usize::from(index) % sent.len()];
         let frame = self.model.frames.remove(at);
-        let port = PortId::new(frame.sent_by.unwrap());
-        let back = self.switch.complete(self.instant(), port, frame.handle);
+        let back = self.switch.complete(frame.handle);
         assert_eq!(back, Some(frame.handle));
         self.free.push(frame.handle);
     }

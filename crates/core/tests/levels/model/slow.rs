@@ -16,7 +16,7 @@ pub struct ModelFrame {
     pub cells: u64,
     pub level: u8,
     /// Its egress port, from transmission to completion.
-    pub sent_by: Option<u8>,
+    pub is_sent: bool,
 }
 
 pub struct Model {
@@ -92,7 +92,7 @@ impl Model {
             && self
                 .frames
                 .iter()
-                .any(|frame| frame.sent_by.is_none() && egress_of(frame.destination) == egress)
+                .any(|frame| !frame.is_sent && egress_of(frame.destination) == egress)
     }
 
     /// Returns the lowest Feedback that may have released a frame that arrives now: each counts until [`HEARD_OF`]
@@ -184,7 +184,7 @@ impl Model {
             length: u64::from(length),
             cells,
             level,
-            sent_by: None,
+            is_sent: false,
         });
         true
     }
@@ -193,7 +193,7 @@ impl Model {
     pub fn waiting(&self, link: u8) -> [(u64, u64); 2] {
         let feedback = self.feedback_received[usize::from(link)];
         let mut sums = [(0, 0); 2];
-        let frames = self.frames.iter().filter(|frame| frame.sent_by.is_none());
+        let frames = self.frames.iter().filter(|frame| !frame.is_sent);
         for frame in frames.filter(|frame| egress_of(frame.destination) == link) {
             let is_held = frame.level < feedback || feedback == self.depth();
             let (count, bytes) = &mut sums[usize::from(is_held)];
@@ -207,9 +207,9 @@ impl Model {
     /// (equation 1) or a lingering one; none with Feedback D.
     pub fn eligible(&self, now: u64, egress: u8) -> Vec<FrameHandle> {
         let waiting = || {
-            self.frames.iter().filter(move |frame| {
-                frame.sent_by.is_none() && egress_of(frame.destination) == egress
-            })
+            self.frames
+                .iter()
+                .filter(move |frame| !frame.is_sent && egress_of(frame.destination) == egress)
         };
         let feedback = match self.feedback_received.get(usize::from(egress)) {
             Some(_) if self.paused_until[usize::from(egress)] > now => return Vec::new(),

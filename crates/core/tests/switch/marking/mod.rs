@@ -141,7 +141,7 @@ impl Node {
             match self.switch.transmit(self.now, PortId::new(port)) {
                 Some(Transmission::Control(_)) => {}
                 Some(Transmission::Data { handle, mark, .. }) => {
-                    let freed = self.switch.complete(self.now, PortId::new(port), handle);
+                    let freed = self.switch.complete(handle);
                     self.free.extend(freed.map(|handle| handle.0));
                     return (handle.0, mark);
                 }

@@ -135,8 +135,7 @@ impl Node {
                 } = sent
                 {
                     self.left[port.index()][priority.index()] += 1;
-                    self.free
-                        .extend(self.switch.complete(self.now, port, handle));
+                    self.free.extend(self.switch.complete(handle));
                 }
             }
         }

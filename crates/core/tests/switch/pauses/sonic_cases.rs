@@ -43,7 +43,7 @@ fn pauses_begin_at_xoff_and_end_at_xon_and_only_what_exceeds_the_headroom_is_los
         else {
             continue;
         };
-        let freed = node.switch.complete(node.now, PAUSING, handle);
+        let freed = node.switch.complete(handle);
         node.free.extend(freed);
         let gauges = node.gauges(SENDER, priority);
         assert_eq!(gauges.pausing, gauges.ingress > limits.xon());

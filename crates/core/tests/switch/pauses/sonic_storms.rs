@@ -331,3 +331,71 @@ fn storms_are_reported_and_end_within_the_configured_times() {
         }
     }
 }
+
+impl Node {
+    /// Pauses the host's port until the dataplane reports a stall.
+    fn stall(&mut self, priority: Priority) {
+        self.pfc(&[priority], Quanta::MAX);
+        assert!(self.offer(PAUSING, priority));
+        loop {
+            let due = self.switch.next_timer().expect("something is sampled");
+            self.now = self.now.max(due);
+            self.switch.handle_timeout(self.now);
+            let next = self.switch.next_timer();
+            assert!(next > Some(due), "the same timer again");
+            let event = self.switch.poll_event().map(|event| event.kind);
+            if matches!(event, Some(EventKind::PauseStalled { .. })) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn stalls_and_storms_are_shown_and_counted_and_nothing_is_sampled_afterwards() {
+    let mut node = Node::new(SwitchConfig {
+        detector: None,
+        ..config()
+    });
+    let priority = support::PRIORITY;
+    assert_eq!(node.switch.watchdog(PAUSING), Some(WATCHDOG));
+    for storms in 1..=2 {
+        node.stall(priority);
+        assert!(node.gauges(PAUSING, priority).stalled);
+        let (egress, now) = (PAUSING, node.now);
+        let call = Command::CallStorm { egress, priority };
+        node.switch.apply(now, call).unwrap();
+        assert!(!node.gauges(PAUSING, priority).stalled, "it is a storm now");
+        node.run(Duration::from_millis(80), |_| ());
+        let counters = node.switch.counters(PAUSING).priority[priority.index()];
+        let counted = (counters.storms_detected, counters.storms_restored);
+        assert_eq!(counted, (storms, storms));
+        assert_eq!(node.switch.next_timer(), None);
+    }
+}
+
+#[test]
+fn a_storm_counts_only_its_own_forwarded_frames() {
+    let mut config = config();
+    for port in &mut config.ports {
+        port.watchdog = Some(WatchdogConfig {
+            action: StormAction::Forward,
+            ..WATCHDOG
+        });
+    }
+    let mut node = Node::new(config);
+    let priority = support::PRIORITY;
+    for frames in [3, 5] {
+        node.run(Duration::from_millis(40), |node| {
+            node.pfc(&[priority], Quanta::MAX);
+            if node.gauges(PAUSING, priority).egress_frames < frames {
+                node.offer(PAUSING, priority);
+            }
+        });
+        node.run(Duration::from_millis(80), |_| ());
+    }
+    assert_eq!(places(&node.ended), [(PAUSING, priority); 2]);
+    let all = node.switch.counters(PAUSING).priority[priority.index()].storm_forwarded;
+    let last = node.gauges(PAUSING, priority).storm_frames.last_forwarded;
+    assert!(0 < last && last < all, "{last} of {all}");
+}

@@ -1,5 +1,6 @@
 //! Buffers that share a pool: random traffic compared with a slow model, and no losses with neighbours that obey.
 
+mod charges;
 mod model;
 mod obedient;
 mod rules;

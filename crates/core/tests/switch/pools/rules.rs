@@ -167,7 +167,7 @@ fn peaks_of_a_pool_can_be_reset() {
     let Some(weir_core::Transmission::Data { handle, .. }) = sent else {
         panic!("{sent:?}");
     };
-    let _ = switch.complete(now, PortId::new(3), handle);
+    let _ = switch.complete(handle);
     let pool = switch.pool_gauges(0).unwrap();
     assert_eq!((pool.used_max.get(), pool.used.get()), (used, used - 320));
     switch.restart_peaks();
@@ -223,7 +223,7 @@ fn inherited_frames_fit_in_any_order() {
             let weir_core::Transmission::Data { handle, .. } = sent else {
                 continue;
             };
-            let _ = new.complete(now, PortId::new(3), handle);
+            let _ = new.complete(handle);
             // Far enough beyond the shaper's next time.
             later = later + weir_core::Duration::from_millis(1);
         }

@@ -66,7 +66,7 @@ struct Run {
     switch: Switch,
     model: Model,
     free: Vec<FrameHandle>,
-    on_line: Vec<(PortId, FrameHandle)>,
+    on_line: Vec<FrameHandle>,
     now: Instant,
 }
 
@@ -100,7 +100,7 @@ impl Run {
 
     fn transmit(&mut self, port: PortId) {
         match self.switch.transmit(self.now, port) {
-            Some(Transmission::Data { handle, .. }) => self.on_line.push((port, handle)),
+            Some(Transmission::Data { handle, .. }) => self.on_line.push(handle),
             Some(Transmission::Control(ControlFrame::Mac(MacControl::Pfc { times }))) => {
                 for priority in Priority::ALL {
                     if times[priority.index()].is_some_and(|time| time != Quanta::ZERO) {
@@ -117,9 +117,8 @@ impl Run {
         if self.on_line.is_empty() {
             return;
         }
-        let (port, handle) = self.on_line.swap_remove(which % self.on_line.len());
-        self.free
-            .extend(self.switch.complete(self.now, port, handle));
+        let handle = self.on_line.swap_remove(which % self.on_line.len());
+        self.free.extend(self.switch.complete(handle));
         self.model.complete(handle.index() as u32);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::support::PRIORITY;
 use crate::switch::route_node::{config, port, Node, PORTS, X, Y};
+use weir_core::config::RouteConfig;
 use weir_core::event::EventKind;
 use weir_core::{
     Bytes, Command, CommandError, DropReason, Duration, MacAddress, PortId, PortSet, RerouteBy,
@@ -263,4 +264,47 @@ fn a_suspicion_says_whose_flows_have_another_way() {
         node.wait_for_suspicion(1);
         assert_eq!(suspicion(&mut node), [(1, false, from(&[]))], "{flows}");
     }
+}
+
+#[test]
+fn a_pinned_flow_moves_by_its_pin_and_not_by_its_bucket() {
+    let mut node = loaded();
+    let by_flow = node.reroute(RerouteSelection::From(port(0)), 1, RerouteBy::Flow);
+    assert_eq!(node.switch.pin_count(), by_flow.flows.len());
+    let (ingress, flow_hash, first) = by_flow.flows[0];
+    assert_eq!(node.egress_of(ingress, flow_hash), first);
+    let from = RerouteSelection::From(port(ingress));
+    let by_bucket = node.reroute(from, first, RerouteBy::Bucket);
+    let moved = by_bucket.flows.iter().find(|flow| flow.1 == flow_hash);
+    let (.., second) = moved.unwrap();
+    assert_ne!(*second, first);
+    let way = node.switch.way_to(node.now, port(ingress), X, flow_hash);
+    assert_eq!(way, Some(port(*second)));
+}
+
+#[test]
+fn frames_to_a_group_address_are_no_flow() {
+    let group = MacAddress([3, 0, 0, 0, 0, 1]);
+    let mut config = config(256);
+    config.routes.push(RouteConfig::new(group, vec![port(1)]));
+    let mut node = Node::new(config);
+    node.receive(0, group, 7);
+    assert_eq!(node.send(1), [7]);
+    assert_eq!(node.switch.flows(node.now).count(), 0);
+}
+
+#[test]
+fn one_event_reports_that_paths_changed_however_many_did() {
+    let mut node = loaded();
+    node.wait_for_suspicion(1);
+    node.events();
+    for members in [[1, 2], [1, 3], [2, 3]] {
+        let set = Command::SetRoute {
+            destination: X,
+            members: members.map(port).into_iter().collect(),
+            buckets: 12,
+        };
+        node.switch.apply(node.now, set).unwrap();
+    }
+    assert_eq!(node.events(), [EventKind::WaysChanged]);
 }

@@ -121,7 +121,7 @@ impl Node {
             match self.switch.transmit(self.now, port(egress)) {
                 Some(Transmission::Data { handle, .. }) => {
                     waited = false;
-                    handles.extend(self.switch.complete(self.now, port(egress), handle));
+                    handles.extend(self.switch.complete(handle));
                 }
                 Some(Transmission::Control(_)) => {}
                 None if waited => return handles,

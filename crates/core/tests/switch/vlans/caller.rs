@@ -161,7 +161,7 @@ impl Caller {
                 found.left.insert(index, bytes).is_none(),
                 "twice by one port"
             );
-            if let Some(handle) = self.switch.complete(self.now, port, handle) {
+            if let Some(handle) = self.switch.complete(handle) {
                 self.frames.remove(&handle);
                 self.free.push(handle);
             }

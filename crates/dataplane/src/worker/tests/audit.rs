@@ -136,10 +136,7 @@ fn a_frame_that_the_switch_forgets_is_found() {
     bench.round();
     assert_eq!(bench.audit().differences(), []);
     // The core has completed it without reporting that to the loop.
-    let _ = bench
-        .worker
-        .switch
-        .complete(bench.now, id(1), FrameHandle(chunk));
+    let _ = bench.worker.switch.complete(FrameHandle(chunk));
     let differences = bench.audit().differences();
     let equations: Vec<&str> = differences.iter().map(|it| it.equation.as_str()).collect();
     assert_eq!(

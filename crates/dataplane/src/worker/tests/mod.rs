@@ -3,6 +3,7 @@
 mod audit;
 mod bench;
 mod checksums;
+mod cost;
 mod ecn;
 mod express;
 mod fake_io;

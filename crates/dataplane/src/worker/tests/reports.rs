@@ -12,31 +12,20 @@ use weir_core::{ClassConfig, ClassMode, PortConfig, PortRole, SwitchConfig, Vlan
 use weir_export::sflow::{Code, Datagram, DiscardedPacket, Header};
 
 use super::impair::impair;
+use super::taps::tap_at;
 use super::*;
 use crate::exchange::impair::Action;
-use crate::exchange::tap::{Choice, Tap, TapPlan, DROPS_PLACE};
+use crate::exchange::tap::{Choice, Tap, DROPS_PLACE};
 use weir_config::frames::sight::Verdict;
 
 /// More drops than any test causes in a second.
 const PER_SECOND: u32 = 10_000;
 
 fn watch(bench: &mut Bench) -> Arc<Tap> {
-    let plan = TapPlan {
-        ports: (0..PORT_COUNT).map(id).collect(),
-        choice: Choice::Dropped {
-            per_second: PER_SECOND,
-        },
-        count: u64::MAX,
-        snap_bytes: 128,
-        ring_frames: PER_SECOND as usize,
+    let dropped = Choice::Dropped {
+        per_second: PER_SECOND,
     };
-    let tap = Arc::new(Tap::new(plan, PORT_COUNT));
-    bench.request(Request::Tap {
-        place: DROPS_PLACE,
-        tap: Some(Arc::clone(&tap)),
-    });
-    bench.round();
-    tap
+    tap_at(bench, DROPS_PLACE, dropped, 128, PER_SECOND as usize)
 }
 
 /// Takes the copies, checks that there is one for each counted drop, and returns the reasons in the decoded reports.

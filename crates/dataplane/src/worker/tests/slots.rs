@@ -17,7 +17,7 @@ fn credits_are_covered_by_the_chunks_that_the_kernel_has() {
     assert_eq!(told(&bench, 0), KEPT);
     bench.worker.part(bench.now, id(0));
     assert_eq!((told(&bench, 0), told(&bench, 1)), (0, KEPT));
-    bench.worker.give_up_port(bench.now, id(0));
+    bench.worker.give_up_port(id(0));
     bench.assert_conserved();
 }
 

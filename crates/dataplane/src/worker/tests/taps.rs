@@ -7,20 +7,33 @@ use crate::exchange::tap::{Choice, Record, Tap, TapPlan};
 use weir_config::frames::filter::Filter;
 use weir_config::frames::sight::{Direction, Verdict};
 
+/// Copies all frames.
 pub(super) fn tap(bench: &mut Bench) -> Arc<Tap> {
+    let all = Choice::Matching {
+        filter: Filter::default(),
+        sample: 1,
+    };
+    tap_at(bench, 0, all, 2_048, 256)
+}
+
+/// Sets a tap at every port.
+pub(super) fn tap_at(
+    bench: &mut Bench,
+    place: usize,
+    choice: Choice,
+    snap_bytes: usize,
+    ring_frames: usize,
+) -> Arc<Tap> {
     let plan = TapPlan {
         ports: (0..PORT_COUNT).map(id).collect(),
-        choice: Choice::Matching {
-            filter: Filter::default(),
-            sample: 1,
-        },
+        choice,
         count: u64::MAX,
-        snap_bytes: 2_048,
-        ring_frames: 256,
+        snap_bytes,
+        ring_frames,
     };
     let tap = Arc::new(Tap::new(plan, PORT_COUNT));
     bench.request(Request::Tap {
-        place: 0,
+        place,
         tap: Some(Arc::clone(&tap)),
     });
     bench.round();
@@ -104,20 +117,4 @@ fn a_pause_is_seen_on_both_sides_and_what_it_holds_says_so() {
         1,
         "the last one reaches xoff"
     );
-}
-
-/// Not a test: passes `FRAMES` frames through the loop for callgrind to measure the cost of one.
-#[test]
-#[ignore = "a measurement"]
-fn many_frames() {
-    let mut bench = Bench::new(&Setup::default());
-    let bytes = data(0, 1, 1, 60);
-    let frames = std::env::var("FRAMES").map_or(100_000, |text| text.parse().unwrap());
-    for _ in 0..frames / 32 {
-        for _ in 0..32 {
-            bench.arrive(0, Some(meta(FrameClass::Data, LOSSLESS)), &bytes);
-        }
-        bench.round();
-        bench.worker.io.sent.borrow_mut().clear();
-    }
 }

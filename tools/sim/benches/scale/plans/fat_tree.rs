@@ -162,6 +162,7 @@ pub fn fat_tree(k: u32, load: Load) -> NetworkPlan {
         plan.hosts.push(HostPlan {
             rate: LINE_RATE,
             obeys_pfc: true,
+            obeys_credits: true,
         });
         plan.links
             .push(link([End::Host(h), end(h / half, h % half)]));

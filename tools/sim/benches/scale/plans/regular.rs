@@ -62,6 +62,7 @@ pub fn regular(switches: usize, seed: u64) -> NetworkPlan {
         plan.hosts.push(HostPlan {
             rate: LINE_RATE,
             obeys_pfc: true,
+            obeys_credits: true,
         });
         plan.links.push(link([
             End::Host(switch),

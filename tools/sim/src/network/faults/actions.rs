@@ -326,8 +326,8 @@ impl Network {
             return;
         }
         let frozen = state.frozen.take().unwrap_or_default();
-        for (port, handle) in frozen.completions {
-            self.complete(node, port, handle);
+        for handle in frozen.completions {
+            self.complete(node, handle);
         }
         self.take_late(node);
         for (line, payload) in frozen.door {

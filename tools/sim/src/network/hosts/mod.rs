@@ -1,7 +1,6 @@
 //! Events at hosts.
 
 mod answers;
-pub(super) mod credits;
 pub(super) mod nic;
 
 use weir_core::wire::mac_control::MacControl;
@@ -37,7 +36,7 @@ impl Network {
                 let length = update.emit(host_address(host), &mut buffer).unwrap_or(0);
                 nic.control = Some(buffer[..length].to_vec());
             }
-            credits.settle(&mut nic.paused_until);
+            nic.obey_credits();
         }
         if let Some(bytes) = nic.control.take() {
             let (sent, arrives) = line.send(now, Bytes::new(bytes.len() as u64));

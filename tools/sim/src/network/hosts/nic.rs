@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use weir_core::credit::HostCredits;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Bytes, Instant, Priority};
 
-use super::credits::NicCredits;
 use crate::network::flow::Flow;
 use crate::network::pool::FrameRecord;
 use crate::table::Table;
@@ -23,7 +23,7 @@ pub(in crate::network) struct Nic {
     pub(in crate::network) obeys_pfc: bool,
     pub(in crate::network) paused_until: [Instant; PRIORITY_COUNT],
     /// Present if its switch has a class with credits.
-    pub(in crate::network) credits: Option<Box<NicCredits>>,
+    pub(in crate::network) credits: Option<Box<HostCredits>>,
     /// Priorities, as bits, that it repeatedly asks its switch to pause.
     pub(in crate::network) storm: u8,
     /// A control frame, sent first.
@@ -70,7 +70,7 @@ impl Nic {
 
     pub(in crate::network) fn pause(&mut self, priority: Priority, until: Instant) {
         let by_credits = self.credits.as_ref();
-        if by_credits.is_some_and(|credits| credits.counts(priority)) {
+        if by_credits.is_some_and(|credits| credits.holds(priority).is_some()) {
             return;
         }
         if self.obeys_pfc {
@@ -86,7 +86,23 @@ impl Nic {
     ) {
         if let Some(credits) = &mut self.credits {
             credits.note_sent(now, priority, length);
-            credits.settle(&mut self.paused_until);
+            self.obey_credits();
+        }
+    }
+
+    /// Holds or releases each class with credits.
+    pub(in crate::network) fn obey_credits(&mut self) {
+        let Some(credits) = &self.credits else {
+            return;
+        };
+        for priority in Priority::ALL {
+            let until = &mut self.paused_until[priority.index()];
+            match credits.holds(priority) {
+                Some(true) => *until = Instant::FAR_FUTURE,
+                Some(false) => *until = Instant::ZERO,
+                None if *until == Instant::FAR_FUTURE => *until = Instant::ZERO,
+                None => {}
+            }
         }
     }
 

@@ -177,7 +177,7 @@ impl Network {
 
     /// A port has finished sending a data frame.
     pub(super) fn port_free(&mut self, line: u32, epoch: u16, handle: FrameHandle) {
-        let Some((node, port)) = self.node_and_port(line) else {
+        let Some((node, _)) = self.node_and_port(line) else {
             return;
         };
         let state = &mut self.lines[line as usize];
@@ -189,18 +189,18 @@ impl Network {
         let state = &mut self.nodes[node];
         if state.epoch == epoch {
             if let Some(frozen) = &mut state.frozen {
-                frozen.completions.push((port, handle));
+                frozen.completions.push(handle);
                 return;
             }
-            self.complete(node, port, handle);
+            self.complete(node, handle);
         }
         self.wake_port(line);
     }
 
     /// Returns a departed frame to the core.
-    pub(super) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
+    pub(super) fn complete(&mut self, node: usize, handle: FrameHandle) {
         let state = &mut self.nodes[node];
-        let Some(handle) = state.switch.complete(self.now, port, handle) else {
+        let Some(handle) = state.switch.complete(handle) else {
             return;
         };
         let frame = state.take_frame(handle);

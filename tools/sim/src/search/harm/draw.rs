@@ -145,6 +145,7 @@ impl Case {
         let hosts = tree.host_lines.iter().map(|line| HostPlan {
             rate: line.rate,
             obeys_pfc: true,
+            obeys_credits: true,
         });
         let calm = NetworkPlan {
             switches,

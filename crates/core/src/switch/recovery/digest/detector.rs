@@ -6,17 +6,13 @@ use crate::testing::Digest;
 
 impl Switch {
     pub(in crate::switch) fn digest_detector(&self, digest: &mut Digest) {
-        let Detector {
-            backlogged,
-            suspected,
-            last,
-            next,
-        } = &self.detector;
-        digest.word(*backlogged as u64);
+        let Detector { suspected, last: _ } = &self.detector;
+        digest.word(self.backlogged.pairs as u64);
         digest.word(*suspected as u64);
-        if self.config.detector.is_some() && (*backlogged > 0 || *suspected > 0) {
-            digest.due(*next);
-            digest.past(*last, self.sample_interval().saturating_mul(2));
+        if let Some(next) = self.next_deadlock_sample() {
+            digest.due(next);
+            let past = self.sample_interval().saturating_mul(2);
+            digest.past(self.last_deadlock_sample(), past);
         }
     }
 }

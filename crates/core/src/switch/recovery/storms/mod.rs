@@ -10,7 +10,7 @@ use crate::config::{PortRole, StormAction, WatchdogConfig};
 use crate::counters::{DropReason, PortCounters, PriorityCounters};
 use crate::event::EventKind;
 use crate::sets::PrioritySet;
-use crate::switch::observe::StormGauges;
+use crate::switch::virtual_queues::Backlogged;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use watch::{Change, Seen, Stage, Storm, Watch};
@@ -24,16 +24,26 @@ const SAMPLES: u64 = 8;
 pub(in crate::switch) struct Storms {
     /// Priorities for which everything is dropped.
     dropping: PrioritySet,
-    /// Priorities whose pause is ignored.
-    forwarding: PrioritySet,
     config: Option<WatchdogConfig>,
     /// Not read by frames.
     watches: Box<[Watch; PRIORITY_COUNT]>,
 }
 
+/// Frames of one (port, priority) while there was a storm at the egress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StormGauges {
+    /// Admitted from the port during all storms.
+    pub received: u64,
+    /// Admitted from the port during the present or last storm.
+    pub last_received: u64,
+    /// Sent during that storm although paused.
+    pub last_forwarded: u64,
+    /// Copies dropped because of that storm.
+    pub last_dropped: u64,
+}
+
 /// Sampling times.
-#[derive(Debug)]
-#[cfg_attr(feature = "testing", derive(Clone))]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct StormClock {
     /// `None` while no port is watched.
     interval: Option<Duration>,
@@ -43,6 +53,8 @@ pub(in crate::switch) struct StormClock {
     active: usize,
     /// Counts the spans with something to sample: findings of an earlier span are void.
     span: u64,
+    /// Spans of waiting frames noticed so far.
+    backlogs: u64,
 }
 
 impl Storms {
@@ -60,11 +72,6 @@ impl Storms {
     /// Returns true while frames for `priority` are dropped.
     pub(in crate::switch) fn drops(&self, priority: Priority) -> bool {
         self.dropping.contains(priority)
-    }
-
-    /// Returns true while the neighbour's pause of `priority` is ignored.
-    pub(in crate::switch) fn ignores_pause(&self, priority: Priority) -> bool {
-        self.forwarding.contains(priority)
     }
 
     /// Returns true for a stall that was not declared a storm.
@@ -116,7 +123,21 @@ impl StormClock {
             next: Instant::FAR_FUTURE,
             active: 0,
             span: 0,
+            backlogs: 0,
         }
+    }
+
+    /// The clock restarts with the first frame that waits while there is nothing else to sample. To be used before each
+    /// change of its inputs.
+    fn caught_up(mut self, backlogged: &Backlogged) -> Self {
+        let is_new = self.active == 0 && self.backlogs != backlogged.spans;
+        if let Some(interval) = self.interval.filter(|_| is_new) {
+            self.span += 1;
+            self.last = backlogged.since;
+            self.next = backlogged.since + interval;
+        }
+        self.backlogs = backlogged.spans;
+        self
     }
 }
 
@@ -132,20 +153,8 @@ fn interval<'a>(ports: impl Iterator<Item = &'a Storms>) -> Option<Duration> {
 impl Switch {
     /// The time at which the next sample is due; `None` while there is nothing to sample.
     pub(in crate::switch) fn next_storm_sample(&self) -> Option<Instant> {
-        self.storm_clock_runs().then_some(self.storm_clock.next)
-    }
-
-    /// Notes that a lossless egress begins to hold frames. To be called before it is counted.
-    #[inline(always)]
-    pub(in crate::switch) fn start_storm_clock(&mut self, now: Instant) {
-        if let Some(interval) = self.storm_clock.interval {
-            if !self.storm_clock_runs() {
-                self.ready.note_timers();
-                self.storm_clock.span += 1;
-                self.storm_clock.last = now;
-                self.storm_clock.next = now + interval;
-            }
-        }
+        let next = self.storm_clock.caught_up(&self.backlogged).next;
+        self.storm_clock_runs().then_some(next)
     }
 
     /// O(ports × lossless priorities) when due.
@@ -153,6 +162,7 @@ impl Switch {
         let Some(interval) = self.storm_clock.interval else {
             return;
         };
+        self.storm_clock = self.storm_clock.caught_up(&self.backlogged);
         if !self.storm_clock_runs() || self.storm_clock.next > now {
             return;
         }
@@ -199,7 +209,7 @@ impl Switch {
             StormAction::Drop => state.storms.dropping.insert(priority),
             // Nothing is sent without a credit.
             StormAction::Forward if !state.sends_by_credits(priority) => {
-                state.storms.forwarding.insert(priority);
+                state.ignores_pause.insert(priority);
             }
             StormAction::Forward | StormAction::Alert => {}
         }
@@ -213,7 +223,7 @@ impl Switch {
             },
         );
         if action == StormAction::Drop {
-            while self.drop_head(now, egress, priority, DropReason::Storm) {}
+            while self.drop_head(egress, priority, DropReason::Storm) {}
         }
         Ok(())
     }
@@ -231,6 +241,7 @@ impl Switch {
         if self.port_mut(port)?.storms.config == config {
             return Ok(());
         }
+        self.storm_clock = self.storm_clock.caught_up(&self.backlogged);
         for priority in Priority::ALL {
             let watch = &mut self.ports[port.index()].storms.watches[priority.index()];
             let change = match core::mem::take(&mut watch.stage) {
@@ -257,7 +268,7 @@ impl Switch {
 
     fn storm_clock_runs(&self) -> bool {
         self.storm_clock.interval.is_some()
-            && (self.detector.backlogged > 0 || self.storm_clock.active > 0)
+            && (self.backlogged.pairs > 0 || self.storm_clock.active > 0)
     }
 
     fn sample_for_storm(
@@ -278,7 +289,7 @@ impl Switch {
         let counters = &mut state.counters.priority[priority.index()];
         let watch = &mut state.storms.watches[priority.index()];
         let is_storm = matches!(watch.stage, Stage::Storm(_));
-        if state.storms.forwarding.contains(priority) {
+        if state.ignores_pause.contains(priority) {
             counters.storm_forwarded += counters.tx_frames - watch.tx_frames;
         }
         // A pause assumed on behalf of a predecessor's neighbours was not sent by them.
@@ -330,7 +341,7 @@ impl Switch {
             Change::Restored(storm) => {
                 self.storm_clock.active -= 1;
                 state.storms.dropping.remove(priority);
-                state.storms.forwarding.remove(priority);
+                state.ignores_pause.remove(priority);
                 state.settle_arrivals();
                 let counters = &mut state.counters.priority[priority.index()];
                 counters.storms_restored += 1;

@@ -4,8 +4,8 @@
 //! edge ports the share of paused time counts as well. At fabric ports it would not distinguish a storm from
 //! congestion: a switch that shares one of its lines among thirty-two others pauses each of them for 97 % of the time.
 
+use super::StormGauges;
 use crate::config::{StormAction, WatchdogConfig};
-use crate::switch::observe::StormGauges;
 use crate::units::{Duration, Instant};
 
 /// Detection times in one [`Window`].

@@ -1,7 +1,8 @@
 //! Frames of classes with an age limit, by the time of arrival.
 
-use crate::frame::FrameHandle;
+use crate::frame::{Frame, FrameHandle};
 use crate::switch::records::Records;
+use crate::switch::Switch;
 use crate::units::{Duration, Instant, MacAddress, PortId, Priority, PRIORITY_COUNT};
 
 const NIL: u32 = u32::MAX;
@@ -159,6 +160,25 @@ impl Ages {
         };
         self.leave(expired.handle);
         Some(expired)
+    }
+}
+
+impl Switch {
+    /// Notes the age of an admitted frame; `only` is its one egress port.
+    pub(in crate::switch) fn note_age(
+        &mut self,
+        now: Instant,
+        frame: &Frame,
+        only: Option<PortId>,
+    ) {
+        if !self.ages.is_on() {
+            return;
+        }
+        self.ages
+            .enter(now, frame.priority, frame.handle, frame.destination, only);
+        if self.ages.next().is_some() {
+            self.ready.note_timers();
+        }
     }
 }
 

@@ -20,12 +20,12 @@ mod nonces;
 mod suspects;
 mod turns;
 
+use super::Moved;
 use crate::config::{LoopConfig, PortRole, SwitchConfig};
 use crate::event::EventKind;
 use crate::random::mix;
 use crate::sets::vlans::{VlanId, VlanSet, VlanTag};
 use crate::sets::PortSet;
-use crate::switch::forwarding::Moved;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::loop_probe::{LoopProbe, ProbeForm, ProbeSender};
@@ -386,5 +386,43 @@ impl Switch {
         };
         let probe = loops.nonces.probe(port, loops.round)?;
         Some(ControlFrame::Probe(probe, form))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ClassConfig, ClassMode, LoopConfig, PortConfig};
+    use crate::units::{BitRate, Bytes};
+
+    #[test]
+    fn a_switch_is_ranked_by_the_quiet_probes_that_it_has_recently_heard() {
+        let interval = Duration::from_secs(1);
+        let rate = BitRate::from_mbit(1000);
+        let port = PortConfig::new(PortRole::Fabric, rate, MacAddress([2, 0, 0, 0, 0, 1]));
+        let buffer = Bytes::new(4096);
+        let classes = [ClassConfig::new(ClassMode::Lossy { buffer }); 8];
+        let mut switch = Switch::new(SwitchConfig {
+            learning_capacity: 16,
+            loops: Some(LoopConfig {
+                interval,
+                hold: interval,
+                moves: None,
+            }),
+            ..SwitchConfig::new(vec![port; 2], classes, Vec::new())
+        })
+        .unwrap();
+        let (now, own) = (Instant::ZERO + interval, switch.loops.as_ref().unwrap().id);
+        let mut hear = |id, is_loud| {
+            let port = PortId::new(0);
+            switch.hear_probe(now, ProbeSender { id, port }.source(), is_loud)
+        };
+        assert!(!hear(own - 1, false));
+        assert!(!hear(own + 1, false));
+        assert!(!hear(own - 2, true), "it may be another station");
+        assert!(hear(own, false));
+        let loops = switch.loops.as_ref().unwrap();
+        let after = |rounds| loops.rank(now + interval.saturating_mul(rounds));
+        assert_eq!([0, FORGET_ROUNDS - 1, FORGET_ROUNDS].map(after), [1, 1, 0]);
     }
 }

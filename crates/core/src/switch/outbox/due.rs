@@ -8,16 +8,16 @@ use crate::sets::PrioritySet;
 #[repr(C)]
 pub(in crate::switch) struct Due {
     /// Priorities whose pause state or Feedback is sent in a PFC frame.
-    pub(super) pfc: PrioritySet,
+    pub(in crate::switch) pfc: PrioritySet,
     /// Priorities whose Feedback must be followed at once by zero (Karol, section IV).
-    pub(super) zero: PrioritySet,
-    pub(super) pause: bool,
-    pub(super) seldom: Seldom,
+    pub(in crate::switch) zero: PrioritySet,
+    pub(in crate::switch) pause: bool,
+    pub(in crate::switch) seldom: Seldom,
 }
 
 /// Several flags in one byte: with the others of [`Due`] they form one word, which every frame checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seldom(pub(super) u8);
+pub(in crate::switch) struct Seldom(pub(super) u8);
 
 impl Seldom {
     const PAUSE_ZERO: u8 = 1;
@@ -26,29 +26,29 @@ impl Seldom {
 
     /// A zero that must follow the Feedback of the whole link at once.
     #[cfg(feature = "testing")]
-    pub(super) fn pause_zero(self) -> bool {
+    pub(in crate::switch) fn pause_zero(self) -> bool {
         self.0 & Self::PAUSE_ZERO != 0
     }
 
-    pub(super) fn set_pause_zero(&mut self, due: bool) {
+    pub(in crate::switch) fn set_pause_zero(&mut self, due: bool) {
         self.set(Self::PAUSE_ZERO, due);
     }
 
-    pub(super) fn set_credits(&mut self, due: bool) {
+    pub(in crate::switch) fn set_credits(&mut self, due: bool) {
         self.set(Self::CREDITS, due);
     }
 
-    pub(super) fn set_probe(&mut self, due: bool) {
+    pub(in crate::switch) fn set_probe(&mut self, due: bool) {
         self.set(Self::PROBE, due);
     }
 
     /// Returns true and clears the flag when a probe for loops is due.
-    pub(super) fn take_probe(&mut self) -> bool {
+    pub(in crate::switch) fn take_probe(&mut self) -> bool {
         self.take(Self::PROBE)
     }
 
     /// Returns true and clears the flag when [`pause_zero`](Self::pause_zero) is due.
-    pub(super) fn take_pause_zero(&mut self) -> bool {
+    pub(in crate::switch) fn take_pause_zero(&mut self) -> bool {
         self.take(Self::PAUSE_ZERO)
     }
 
@@ -66,7 +66,7 @@ impl Seldom {
 impl Due {
     /// Returns true if a PAUSE or PFC frame, or a probe, may have to be sent.
     #[inline]
-    pub(super) fn is_any(&self) -> bool {
+    pub(in crate::switch) fn is_any(&self) -> bool {
         // Rarely true: one branch for all of them, which are adjacent.
         let all = [self.pfc.0, self.zero.0, u8::from(self.pause), self.seldom.0];
         u32::from_ne_bytes(all) != 0

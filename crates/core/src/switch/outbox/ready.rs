@@ -1,8 +1,8 @@
 //! Ports worth polling, and their times: for callers with so many ports or switches that polling all of them after each
 //! call is too slow.
 
+use super::Due;
 use crate::sets::PortSet;
-use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId};
 
@@ -35,8 +35,8 @@ impl Ready {
     }
 
     /// Notes that a Feedback may have become due at `port`.
-    pub(in crate::switch) fn note_due(&mut self, port: PortId, state: &Port) {
-        if state.due.is_feedback() {
+    pub(in crate::switch) fn note_due(&mut self, port: PortId, due: &Due) {
+        if due.is_feedback() {
             self.ports.insert(port);
         }
     }
@@ -74,29 +74,6 @@ impl Switch {
     /// [`next_transmit`](Self::next_transmit).
     pub fn poll_ready(&mut self) -> Option<PortId> {
         self.ready.ports.take_first()
-    }
-
-    /// The time at which `port` may have something to send if nothing else happens: a pause expires, or its line
-    /// becomes free. `None`: not by time alone. A time in the past means now. O(priorities).
-    pub fn next_transmit(&self, port: PortId) -> Option<Instant> {
-        let state = self.ports.get(port.index())?;
-        if !state.up {
-            return None;
-        }
-        // A gate that blocks everything must not make the caller spin: a timer ends it.
-        let free_at = state.shaper.free_at();
-        let may_leave = |priority| {
-            let gate = state.gate(state.resumes_at(priority).max(free_at), priority);
-            self.queues.may_leave(port, priority, gate)
-        };
-        let resumes = state
-            .waiting
-            .iter()
-            .filter(|priority| may_leave(*priority))
-            .map(|priority| state.resumes_at(priority))
-            .min()?;
-        // A wait for credits ends when they arrive, not at a time.
-        (resumes != Instant::FAR_FUTURE).then(|| resumes.max(free_at))
     }
 
     /// Returns true if [`next_timer`](Self::next_timer) may be earlier than at the last call. O(1).

@@ -160,3 +160,20 @@ impl Held {
 pub(super) fn hold(hold: Duration, interval: Duration, rounds: u64) -> Duration {
     hold + interval.saturating_mul(3 * rounds.saturating_sub(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vlan_that_blocks_two_ports_is_probed_once() {
+        let mut held = HeldPorts::new(4, true);
+        let [origin, first, second] = [0, 1, 2].map(PortId::new);
+        for (port, vlan) in [(first, 10), (second, 10), (first, 20)] {
+            let vlan = VlanId::new(vlan).unwrap();
+            held.block(port, vlan, origin, false, Instant::ZERO);
+        }
+        held.settle();
+        assert_eq!(held.rounds(origin, 1), 2);
+    }
+}

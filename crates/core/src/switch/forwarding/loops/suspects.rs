@@ -97,3 +97,20 @@ impl Suspects {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suspect_is_forgotten_after_four_rounds_without_a_probe() {
+        let mut suspects = Suspects::default();
+        let seen = (PortId::new(1), VlanId::default());
+        let origin = PortId::new(2);
+        assert_eq!(suspects.note(10, seen, origin, false), Some(1));
+        suspects.forget_old(10 + FORGET_ROUNDS);
+        assert_eq!(suspects.iter().count(), 1);
+        suspects.forget_old(11 + FORGET_ROUNDS);
+        assert_eq!(suspects.iter().count(), 0);
+    }
+}

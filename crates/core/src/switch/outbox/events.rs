@@ -12,7 +12,7 @@ pub const EVENT_CAPACITY: usize = 1024;
 /// Room in the queue that bulk events cannot use.
 const EVENT_RESERVE: usize = 128;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Events {
     waiting: VecDeque<Event>,
@@ -20,13 +20,6 @@ pub(in crate::switch) struct Events {
 }
 
 impl Events {
-    pub(in crate::switch) fn new() -> Self {
-        Self {
-            waiting: VecDeque::new(),
-            lost: 0,
-        }
-    }
-
     pub(in crate::switch) fn touch(&mut self) {
         self.waiting.reserve_exact(EVENT_CAPACITY);
     }

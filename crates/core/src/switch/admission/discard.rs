@@ -1,12 +1,11 @@
-//! Frames that are dropped after admission: before they wait, or in their queue.
+//! Frames that are dropped at their egress: on arrival, or in their queue. A dropped frame gives its charge back.
 
-use super::Outage;
 use crate::counters::DropReason;
 use crate::frame::{Discarded, FrameHandle};
 use crate::switch::port::Port;
 use crate::switch::virtual_queues::{Gate, Place};
 use crate::switch::Switch;
-use crate::units::{Bytes, Instant, PortId, Priority};
+use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
 
 impl Switch {
     /// Returns a frame that was dropped in its queue: its handle is the caller's again, and is not passed to
@@ -23,18 +22,16 @@ impl Switch {
     /// Drops the next frame of (`egress`, `priority`), even if it is blocked; returns false if none waits. O(1).
     pub(in crate::switch) fn drop_head(
         &mut self,
-        now: Instant,
         egress: PortId,
         priority: Priority,
         reason: DropReason,
     ) -> bool {
-        self.drop_head_through(now, egress, priority, Gate::ALL, reason)
+        self.drop_head_through(egress, priority, Gate::ALL, reason)
     }
 
     /// Drops the next frame among those that `gate` lets leave.
-    pub(super) fn drop_head_through(
+    pub(in crate::switch) fn drop_head_through(
         &mut self,
-        now: Instant,
         egress: PortId,
         priority: Priority,
         gate: Gate,
@@ -50,7 +47,7 @@ impl Switch {
             self.note_empty(egress, priority);
         }
         self.count_data_drop(departure.ingress, priority, reason);
-        if let Some(handle) = self.complete(now, egress, departure.handle) {
+        if let Some(handle) = self.complete(departure.handle) {
             self.discarded.push_back(Discarded {
                 handle,
                 ingress: departure.ingress,
@@ -60,9 +57,7 @@ impl Switch {
         }
         true
     }
-}
 
-impl Switch {
     /// The reason why a frame from `ingress` for `egress` is dropped on arrival, if it is.
     #[inline(always)]
     pub(in crate::switch) fn refusal(
@@ -72,11 +67,7 @@ impl Switch {
         priority: Priority,
     ) -> Option<DropReason> {
         let state = &self.ports[egress.index()];
-        debug_assert_eq!(
-            state.refuses.contains(priority),
-            state.may_refuse(priority),
-            "settled after every change"
-        );
+        debug_assert!(state.is_settled(priority), "settled after every change");
         if state.refuses.contains(priority) {
             self.why_refused(ingress, egress, priority)
         } else {
@@ -91,15 +82,52 @@ impl Switch {
         egress: PortId,
         priority: Priority,
     ) -> Option<DropReason> {
-        let reason = self.ports[egress.index()].why_refused(priority);
-        reason.or_else(|| {
-            self.crowds_others(ingress, egress, priority)
+        let crowded = || {
+            self.crowds_others(ingress, priority)
                 .then_some(DropReason::PortDown)
-        })
+        };
+        self.ports[egress.index()].refusals[priority.index()].or_else(crowded)
+    }
+
+    /// Returns true if a lossy frame from `ingress` for a link that is down would take room from frames for other
+    /// ports.
+    #[cold]
+    pub(in crate::switch) fn crowds_others(&self, ingress: PortId, priority: Priority) -> bool {
+        let buffer = &self.ports[ingress.index()].ingress[priority.index()];
+        !self.lossless.contains(priority) && buffer.is_half_full(&self.pools)
+    }
+
+    /// Drops the frames for `address` that wait at a port whose link is down: the address has moved to another port. If
+    /// the link is up they simply leave. O(frames), and O(ports × priorities).
+    #[cold]
+    pub(super) fn drop_moved(&mut self, now: Instant, egress: PortId, address: MacAddress) {
+        let state = &self.ports[egress.index()];
+        if state.up {
+            return;
+        }
+        for priority in state.waiting.iter() {
+            for ingress in (0..self.ports.len()).filter_map(PortId::from_index) {
+                let place = Place {
+                    egress,
+                    priority,
+                    ingress,
+                    destination: address.to_u64(),
+                };
+                while self.drop_front(now, &place, DropReason::PortDown) {}
+            }
+        }
+    }
+
+    /// Notes that an egress has dropped its last frame.
+    fn note_empty(&mut self, egress: PortId, priority: Priority) {
+        self.ports[egress.index()].waiting.remove(priority);
+        if self.lossless.contains(priority) {
+            self.backlogged.end();
+        }
     }
 
     /// Drops the frame at the front of a virtual queue; returns false if it is empty. O(1).
-    pub(super) fn drop_front(&mut self, now: Instant, place: &Place, reason: DropReason) -> bool {
+    fn drop_front(&mut self, now: Instant, place: &Place, reason: DropReason) -> bool {
         let front = self.queues.front(place);
         let dropped = front.is_some_and(|handle| self.take_if_front(now, place, handle, reason));
         if dropped {
@@ -109,7 +137,7 @@ impl Switch {
     }
 
     /// Drops `handle` if it is at the front of its virtual queue. The caller counts the drop at the ingress port.
-    pub(super) fn take_if_front(
+    pub(in crate::switch) fn take_if_front(
         &mut self,
         now: Instant,
         place: &Place,
@@ -125,7 +153,7 @@ impl Switch {
         if state.egress[priority.index()].note_discard(Bytes::new(u64::from(length))) {
             self.note_empty(egress, priority);
         }
-        if let Some(handle) = self.complete(now, egress, handle) {
+        if let Some(handle) = self.complete(handle) {
             self.discarded.push_back(Discarded {
                 handle,
                 ingress: place.ingress,
@@ -138,34 +166,9 @@ impl Switch {
 }
 
 impl Port {
-    /// The reason why all frames for this egress are dropped on arrival, if they are.
-    #[cold]
-    pub(in crate::switch) fn why_refused(&self, priority: Priority) -> Option<DropReason> {
-        if self.storms.drops(priority) {
-            Some(DropReason::Storm)
-        } else if self.heads[priority.index()].is_stalled() {
-            Some(DropReason::Lifetime)
-        } else if self.gone || self.takes_no_more() {
-            Some(DropReason::PortDown)
-        } else {
-            None
-        }
-    }
-
-    /// Returns true if its link has been down for too long, or its transmitter is stuck.
-    pub(in crate::switch) fn takes_no_more(&self) -> bool {
-        self.stuck || self.outage == Outage::Over
-    }
-
-    /// Returns true while frames for this egress may be dropped on arrival: see [`settle_arrivals`](Self::settle_arrivals).
-    #[cold]
-    pub(in crate::switch) fn may_refuse(&self, priority: Priority) -> bool {
-        self.outage != Outage::None || self.why_refused(priority).is_some()
-    }
-
     /// Counts a copy that was dropped at or before this egress.
     #[cold]
-    pub(in crate::switch) fn count_egress_drop(&mut self, priority: Priority, reason: DropReason) {
+    pub(super) fn count_egress_drop(&mut self, priority: Priority, reason: DropReason) {
         let counters = &mut self.counters.priority[priority.index()];
         match reason {
             DropReason::Storm => counters.storm_dropped += 1,
