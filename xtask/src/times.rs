@@ -18,7 +18,11 @@ use serde::{Deserialize, Serialize};
 const LOG: &str = "WEIR_TEST_TIMES";
 /// Set by cargo-nextest for each test.
 const PACKAGE: &str = "CARGO_PKG_NAME";
+/// Set by cargo-nextest for each test: 1, or 2 if it failed before.
+const ATTEMPT: &str = "NEXTEST_ATTEMPT";
 const LONGEST: usize = 12;
+/// Begins the line of a test that failed; `.ci/run` looks for it.
+const REPEATED: &str = "Failed at first: ";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Test {
@@ -27,6 +31,7 @@ struct Test {
     clock_s: f64,
     /// CPU time of the test and of all child processes that it has waited for.
     processor_s: f64,
+    attempt: u32,
 }
 
 /// Times of a build and of the tests that follow.
@@ -43,6 +48,8 @@ pub struct Times {
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     idle: u64,
+    /// Given to others by the hypervisor.
+    stolen: u64,
     all: u64,
 }
 
@@ -55,6 +62,7 @@ impl Ticks {
         let ticks: Vec<u64> = ticks.collect::<Result<_, _>>().ok()?;
         Some(Self {
             idle: ticks.get(3)? + ticks.get(4)?,
+            stolen: *ticks.get(7)?,
             all: ticks.iter().sum(),
         })
     }
@@ -63,10 +71,15 @@ impl Ticks {
         Self::of(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// Returns the percentage of CPU time since `before` that was idle.
-    fn idle_percent(self, before: Self) -> f64 {
+    /// Returns the percentages of CPU time since `before` that were idle and stolen.
+    fn percent_since(self, before: Self) -> [f64; 2] {
         let all = self.all.saturating_sub(before.all).max(1);
-        100.0 * self.idle.saturating_sub(before.idle) as f64 / all as f64
+        let percent =
+            |now: u64, before: u64| 100.0 * now.saturating_sub(before) as f64 / all as f64;
+        [
+            percent(self.idle, before.idle),
+            percent(self.stolen, before.stolen),
+        ]
     }
 }
 
@@ -119,9 +132,9 @@ impl Times {
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<Vec<Test>, _>>()?;
-        let idle = Ticks::now().zip(self.before);
-        let idle = idle.map(|(now, before)| now.idle_percent(before));
-        let text = table(&tests, self.build, all, idle)?;
+        let ticks = Ticks::now().zip(self.before);
+        let ticks = ticks.map(|(now, before)| now.percent_since(before));
+        let text = table(&tests, self.build, all, ticks)?;
         fs::write(file, text).with_context(|| file.display().to_string())
     }
 }
@@ -139,7 +152,7 @@ fn table(
     tests: &[Test],
     build: Option<(Duration, f64)>,
     all: Duration,
-    idle_percent: Option<f64>,
+    idle_and_stolen_percent: Option<[f64; 2]>,
 ) -> Result<String> {
     let mut text = String::from(
         "| part | tests | clock, s | processors, s | waiting, s |\n|---|---|---|---|---|\n",
@@ -167,11 +180,14 @@ fn table(
         "\nTests run side by side; everything took {:.0} s.",
         all.as_secs_f64()
     )?;
-    if let Some(percent) = idle_percent {
+    if let Some([idle, stolen]) = idle_and_stolen_percent {
         writeln!(
             text,
-            "The machine's processors were idle for {percent:.0} % of the tests' time."
+            "The machine's processors were idle for {idle:.0} % of the tests' time; a hypervisor gave {stolen:.1} % to others."
         )?;
+    }
+    for test in tests.iter().filter(|test| test.attempt > 1) {
+        writeln!(text, "{REPEATED}{} `{}`", test.package, test.name)?;
     }
     text += "\nThe tests that took longest:\n\n";
     text += "| test | clock, s | processors, s |\n|---|---|---|\n";
@@ -183,6 +199,7 @@ fn table(
             name,
             clock_s,
             processor_s,
+            ..
         } = test;
         writeln!(
             text,
@@ -215,6 +232,7 @@ pub fn one(command: &[OsString]) -> Result<ExitCode> {
                 .join(" "),
             clock_s,
             processor_s: processor_s(),
+            attempt: std::env::var(ATTEMPT).map_or(1, |attempt| attempt.parse().unwrap_or(1)),
         };
         let line = serde_json::to_string(&test)? + "\n";
         let mut log = fs::OpenOptions::new().append(true).open(log)?;
@@ -234,6 +252,7 @@ mod tests {
             name: name.into(),
             clock_s,
             processor_s,
+            attempt: 1,
         }
     }
 
@@ -245,15 +264,29 @@ mod tests {
             test("a", "waits", 3.0, 0.5),
         ];
         let build = Some((Duration::from_secs(60), 100.0));
-        let text = table(&tests, build, Duration::from_secs(70), Some(40.0)).unwrap();
+        let text = table(&tests, build, Duration::from_secs(70), Some([40.0, 2.5])).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[2], "| build | – | 60 | 100 | – |");
         assert_eq!(lines[3], "| a | 2 | 4 | 2 | 2 |");
         assert_eq!(lines[4], "| b | 1 | 9 | 2 | 7 |");
         assert!(text.contains("took 70 s"), "{text}");
         assert!(text.contains("idle for 40 %"), "{text}");
+        assert!(text.contains("gave 2.5 % to others"), "{text}");
+        assert!(!text.contains(REPEATED), "{text}");
         let place = |name: &str| text.find(name).unwrap();
         assert!(place("`long`") < place("`waits`") && place("`waits`") < place("`short`"));
+    }
+
+    #[test]
+    fn a_test_that_failed_at_first_is_named() {
+        let again = Test {
+            attempt: 2,
+            ..test("a", "again", 1.0, 1.0)
+        };
+        let tests = [test("a", "again", 1.0, 1.0), again];
+        let text = table(&tests, None, Duration::from_secs(2), None).unwrap();
+        let named = text.lines().filter(|line| line.starts_with(REPEATED));
+        assert_eq!(named.collect::<Vec<_>>(), ["Failed at first: a `again`"]);
     }
 
     #[test]
@@ -263,7 +296,8 @@ mod tests {
             "cpu  30 0 15 120 15 0 0 20 9 9",
         ]
         .map(|line| Ticks::of(&format!("{line}\ncpu0 1 2 3\n")).unwrap());
-        assert!((now.idle_percent(before) - 50.0).abs() < 1e-9);
+        let [idle, stolen] = now.percent_since(before);
+        assert!((idle - 50.0).abs() < 1e-9 && (stolen - 20.0).abs() < 1e-9);
         assert!(Ticks::of("cpu0 1 2 3 4").is_none());
     }
 

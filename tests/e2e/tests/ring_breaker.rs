@@ -2,10 +2,7 @@
 
 use weir_tests::{run_as_expected, scenario};
 
-/// From the last suspicion of the loop to its release: at most three rounds of CLCM.
-const CLCM_INTERVALS: f64 = 3.0;
-
-/// With real frames; `tools/sim/tests/scenarios.rs` has many seeds in virtual time.
+/// With real frames; `tools/sim/tests/scenarios.rs` has many seeds, and the time to the release, in virtual time.
 #[test]
 fn a_ring_of_four_is_released() {
     check("ring4.toml", &["duration=3s"]);
@@ -38,12 +35,6 @@ fn check(file: &str, overrides: &[&str]) {
         "{told}: the ring never locked, so there was nothing to release"
     );
     assert!(result.releases > 0, "{told}");
-    let first = result.first_release_seconds.expect("a first release");
-    let limit = CLCM_INTERVALS * scenario.deadlock.clcm_interval.as_secs_f64();
-    assert!(
-        first <= limit,
-        "{told}: {first} s until the first release, not {limit} s"
-    );
     for flow in &result.flows {
         assert!(flow.bits_per_second_last_third > 0.0, "{told}: {flow:?}");
         assert_eq!(
