@@ -27,6 +27,7 @@ use self::kernels::{Extent, Kernel, Matrix};
 use self::nic::{device, Cable, Nic};
 pub use self::set_up::apt;
 use self::set_up::image::{self, Image, Programs};
+use self::set_up::lock;
 use self::set_up::packages::{self, Packages};
 use self::set_up::programs::{self, make_directory, remove_directory};
 use self::summary::Summary;
@@ -218,6 +219,14 @@ fn test(arguments: &Arguments) -> Result<Summary> {
         .unwrap_or_else(|| build::target_directory().join("vm"));
     make_directory(&cache)?;
     let cache = std::path::absolute(cache)?;
+    let (kind, what) = match (arguments.kernel.is_empty(), has_hosts) {
+        (false, _) => ("kernels", "kernels"),
+        (true, true) => ("hosts", "hosts, devices or storage"),
+        (true, false) => ("nics", "NICs"),
+    };
+    let files = cache.join(kind);
+    make_directory(&files)?;
+    let _lock = lock::claim(&files.join("lock"), what)?;
     let mirror = arguments.mirror.as_deref();
     let packages = packages::provide(&cache, mirror)?;
     if !arguments.kernel.is_empty() {
@@ -231,7 +240,7 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     interrupt::check()?;
     let tested = arguments.binaries.as_deref().unwrap_or(&binaries);
     let programs = arguments.programs(tested, &binaries);
-    let image = image::make(&packages, programs, &cache).context("making the guest's image")?;
+    let image = image::make(&packages, programs, &files).context("making the guest's image")?;
     let began = Instant::now();
     let mut summary = Summary {
         emulator: packages.version("qemu-system-x86").to_owned(),

@@ -2,5 +2,6 @@
 
 pub mod apt;
 pub mod image;
+pub mod lock;
 pub mod packages;
 pub mod programs;

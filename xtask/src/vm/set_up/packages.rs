@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{bail, Context, Result};
 
 use super::apt::{self, Apt, Archive, STABLE};
+use super::lock;
 use super::programs::{make_directory, pipe, remove_directory};
 use crate::vm::interrupt;
 
@@ -102,6 +103,7 @@ fn provide_at(
     mirror: Option<&str>,
     plan: impl FnOnce(&Apt) -> Result<Vec<String>>,
 ) -> Result<Packages> {
+    let _lock = lock::wait(&cache.join("packages.lock"))?;
     let root = cache.join(directory);
     if let Ok(manifest) = std::fs::read_to_string(root.join(MANIFEST)) {
         let mut lines = manifest.lines().map(str::to_owned);
