@@ -156,8 +156,8 @@ fn the_load_of_traffic_counts_lines() {
     let poisson =
         "[[traffic]]\nkind = \"poisson\"\nclass = \"c\"\nload = 0.5\nsizes = [[\"1500B\", 1]]\n";
     let flows = parse(poisson).unwrap().flows.len() as f64;
-    // Half of five lines of 25 Gbit/s for a millisecond.
-    let expected = 0.5 * 5.0 * 25e9 / 8.0 / 1500.0 / 1000.0;
+    // Half of four lines of 25 Gbit/s and one of 10 Gbit/s for a millisecond.
+    let expected = 0.5 * (4.0 * 25e9 + 10e9) / 8.0 / 1500.0 / 1000.0;
     assert!(
         (flows / expected - 1.0).abs() < 0.05,
         "{flows}, not {expected}"

@@ -9,7 +9,7 @@ use weir_config::scenario::{
     TrafficKind, Transport,
 };
 use weir_config::{Fraction, Override};
-use weir_core::{BitRate, Bytes, Duration};
+use weir_core::{Bytes, Duration};
 
 const NETWORK: &str = "name = \"x\"\nduration = \"10ms\"\n[topology]\nkind = \"ring\"\nswitches = 4\n[[class]]\nname = \"lossless\"\npriorities = [3, 4]\nmode = \"pfc\"\nxoff = \"30KiB\"\nxon = \"20KiB\"\nheadroom = \"30KiB\"\n";
 const FLOW: &str = "[[flow]]\nname = \"a\"\nfrom = \"h1\"\nto = \"h2\"\nclass = \"lossless\"\n";
@@ -47,8 +47,7 @@ fn traffic(kind: TrafficKind) -> Traffic {
 fn expand(traffic: &Traffic, hosts: usize, seed: u64) -> Vec<Flow> {
     let ground = Ground {
         switch_of: &vec![0; hosts],
-        line: BitRate::from_mbit(10_000),
-        line_count: hosts,
+        bits_per_second: &vec![10_000_000_000; hosts],
         seed,
         end: Duration::from_secs(1),
         taken: 0,

@@ -10,7 +10,7 @@ use weir_config::scenario::{
     TrafficKind, Transport,
 };
 use weir_config::Fraction;
-use weir_core::{BitRate, Bytes, Duration};
+use weir_core::{Bytes, Duration};
 
 const NETWORK: &str = "name = \"x\"\nduration = \"10ms\"\n[link-defaults]\nrate = \"100Gbit\"\n[topology]\nkind = \"ring\"\nswitches = 4\n[[class]]\nname = \"lossless\"\npriorities = [3]\nmode = \"pfc\"\nxoff = \"300KiB\"\nxon = \"200KiB\"\nheadroom = \"300KiB\"\n";
 
@@ -59,8 +59,7 @@ fn arrivals<const N: usize>(flows: [usize; N]) -> Vec<After> {
 fn expand(traffic: &Traffic, switch_of: &[usize], seed: u64) -> Vec<Flow> {
     let ground = Ground {
         switch_of,
-        line: BitRate::from_mbit(100_000),
-        line_count: switch_of.len(),
+        bits_per_second: &vec![100_000_000_000; switch_of.len()],
         seed,
         end: Duration::from_secs(1),
         taken: 0,
@@ -94,6 +93,37 @@ fn sizes_and_load_are_those_of_the_distribution() {
     }
 }
 
+/// A load of 40 % is that of each line, in both directions, whatever the others' rates are.
+#[test]
+fn hosts_send_and_receive_in_proportion_to_their_rates() {
+    let rates = [10, 10, 25, 40, 100, 200].map(|gbit| gbit * 1_000_000_000);
+    for (pairs, switch_of) in [
+        (Pairs::Any, [0; 6]),
+        (Pairs::OtherSwitch, [0, 1, 2, 0, 1, 2]),
+    ] {
+        let ground = Ground {
+            switch_of: &switch_of,
+            bits_per_second: &rates,
+            seed: 7,
+            end: Duration::from_secs(1),
+            taken: 0,
+        };
+        let flows = poisson(pairs, 40, "fb-hadoop").expand(0, &ground).unwrap();
+        for (host, rate) in rates.iter().enumerate() {
+            let sent = flows.iter().filter(|flow| flow.from == host);
+            let sent = sent.map(|flow| 8 * size(flow)).sum::<u64>() as f64 / *rate as f64;
+            assert!(
+                (sent / 0.4 - 1.0).abs() < 0.15,
+                "{pairs:?}, host {host}: {sent}"
+            );
+        }
+        let received = |host| flows.iter().filter(|flow| flow.to == host).count();
+        // Eight times the rate; the fastest host receives less than its share, since it sends to all others.
+        let ratio = received(5) as f64 / received(2) as f64;
+        assert!((2.0..8.0).contains(&ratio), "{pairs:?}: {ratio}");
+    }
+}
+
 proptest! {
     #[test]
     fn pairs_are_those_of_the_pattern(
@@ -105,7 +135,8 @@ proptest! {
             stop: Duration::from_micros(500),
             ..poisson(pairs, 100, "fb-hadoop")
         };
-        let ground = Ground { switch_of: &switch_of, line: BitRate::from_mbit(100_000), line_count: switch_of.len(), seed, end: Duration::from_secs(1), taken: 0 };
+        let rates: Vec<u64> = switch_of.iter().map(|switch| 1_000_000_000 * (100 - *switch as u64)).collect();
+        let ground = Ground { switch_of: &switch_of, bits_per_second: &rates, seed, end: Duration::from_secs(1), taken: 0 };
         let is_one = switch_of.iter().all(|switch| *switch == switch_of[0]);
         let flows = traffic.expand(0, &ground);
         if pairs == Pairs::OtherSwitch && is_one {
@@ -288,8 +319,7 @@ fn too_many_flows_are_refused_before_they_are_made() {
     };
     let ground = Ground {
         switch_of: &[0; 2000],
-        line: BitRate::from_mbit(100_000),
-        line_count: 2000,
+        bits_per_second: &[100_000_000_000; 2000],
         seed: 1,
         end: Duration::from_secs(1),
         taken: 0,

@@ -75,11 +75,11 @@ pub enum DataplaneError {
         wanted: Bytes,
     },
     /// The shared memory could not be mapped.
-    #[error("mapping {mebibytes} MiB of UMEM: {reason}; reduce buffers (xoff, headroom, buffer) or use a larger cell")]
+    #[error("mapping {mebibytes} MiB of UMEM: {reason}")]
     Umem {
         /// Amount of memory.
         mebibytes: u64,
-        /// Cause.
+        /// Cause, and the remedy.
         reason: String,
     },
     /// The shared memory requires huge pages, which could not be mapped.

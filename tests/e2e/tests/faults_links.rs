@@ -246,6 +246,49 @@ fn a_device_is_deleted_and_made_again() {
     scene.end();
 }
 
+/// The kernel reports changes of carrier once a second, except at devices whose two ends have different indices. A link that goes
+/// down soon after another change is found nevertheless.
+#[test]
+fn a_carrier_that_the_kernel_reports_late_is_found() {
+    /// A quarter of a second until the daemon looks, and as long for a busy machine.
+    const FOUND_WITHIN: std::time::Duration = std::time::Duration::from_millis(600);
+    let mut scene = Scene::new("one-switch.toml", &[], |_| ());
+    scene.wait_for_all(100);
+    scene.ip("s1", "link delete h2");
+    drop(scene.stage.hosts.remove(1));
+    let names = scene.stage.names();
+    let host = format!("netns {}", names.namespace("h2"));
+    let device = names.host_device();
+    scene.ip(
+        "s1",
+        &format!(
+            "link add h2 index 777 mtu 1500 type veth peer name {device} index 777 {host} mtu 1500"
+        ),
+    );
+    let address = scene.scenario().hosts[1].address;
+    scene.ip("h2", &format!("link set {device} address {address}"));
+    scene.ip("h2", &format!("link set {device} up"));
+    scene.ip("s1", "link set h2 up");
+    until("the daemon uses it", || {
+        let back = events(scene.switch(0), "device_back").len();
+        let is_up = port(scene.switch(0), "h2").link_up;
+        (back == 1 && is_up).then_some(())
+    });
+    let mut fastest = std::time::Duration::MAX;
+    for _ in 0..FLAPS {
+        scene.ip("h2", &format!("link set {device} down"));
+        let down = std::time::Instant::now();
+        wait_for_link(&mut scene, "h2", false);
+        fastest = fastest.min(down.elapsed());
+        scene.ip("h2", &format!("link set {device} up"));
+        wait_for_link(&mut scene, "h2", true);
+    }
+    assert!(fastest < FOUND_WITHIN, "{fastest:?}");
+    scene.start_hosts();
+    scene.wait_for_all(100);
+    scene.end();
+}
+
 /// If a host is unplugged, no other host loses a frame or is paused for longer than the hold, and nothing is suspected.
 #[test]
 fn an_unplugged_host_holds_nobody() {

@@ -1,5 +1,6 @@
 //! The memory shared by all ports.
 
+use std::io;
 use std::num::NonZeroU32;
 
 use weir_config::daemon::HugePages;
@@ -68,7 +69,7 @@ impl Memory {
         } = options;
         let failed = |error: &dyn std::error::Error| DataplaneError::Umem {
             mebibytes: (u64::from(count) * u64::from(chunk_size)) >> 20,
-            reason: with_cause(error),
+            reason: format!("{}; {}", with_cause(error), remedy(error)),
         };
         let size = |entries| QueueSize::new(entries).map_err(|error| failed(&error));
         let config = UmemConfig::builder()
@@ -363,9 +364,36 @@ fn whole_pages(count: u32, chunk_size: u32) -> u32 {
     count.next_multiple_of(chunks_of_a_page)
 }
 
+/// Returns the remedy for a UMEM that the kernel refused.
+fn remedy(error: &dyn std::error::Error) -> &'static str {
+    let cause = error.source().and_then(|cause| cause.downcast_ref());
+    match cause.map(io::Error::kind) {
+        Some(io::ErrorKind::PermissionDenied) => {
+            "AF_XDP needs CAP_NET_RAW, and packet memory CAP_IPC_LOCK (or root)"
+        }
+        _ => "reduce buffers (xoff, headroom, buffer) or use a larger cell",
+    }
+}
+
 pub(crate) fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("failed")]
+    struct Failed(#[source] io::Error);
+
+    #[test]
+    fn missing_rights_and_missing_memory_have_their_own_remedies() {
+        let remedy = |code| remedy(&Failed(io::Error::from_raw_os_error(code)));
+        assert!(remedy(libc::EPERM).contains("CAP_NET_RAW"));
+        assert!(remedy(libc::ENOMEM).contains("reduce buffers"));
     }
 }

@@ -1,5 +1,5 @@
 //! Watches the ports' devices by rtnetlink: it requests the state of all at the start, and the kernel then reports every
-//! change. sysfs would show another network namespace's devices.
+//! change, some of them late: the state is also polled. sysfs would show another network namespace's devices.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -16,7 +16,9 @@ use weir_config::daemon::XdpMode;
 use weir_core::PortId;
 use weir_doctor::ask::nature::Nature;
 use weir_doctor::link;
-use weir_netlink::message::{attributes, find, kind, message, messages, text, u32_at, HEADER};
+use weir_netlink::message::{
+    attribute, attributes, find, kind, message, messages, text, u32_at, HEADER,
+};
 
 use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
@@ -30,6 +32,8 @@ const RTMGRP_LINK: u32 = 1;
 const FAMILY_OF_ALL: u8 = 0;
 /// `IFLA_PROP_LIST` of linux/if_link.h: alternative names.
 const IFLA_PROP_LIST: u16 = 52;
+/// `RTEXT_FILTER_SKIP_STATS` of linux/rtnetlink.h.
+const RTEXT_FILTER_SKIP_STATS: u32 = 1 << 3;
 /// `IFF_LOWER_UP` of linux/if.h: the carrier itself. `IFF_RUNNING` may follow it a second later.
 const IFF_LOWER_UP: u32 = 1 << 16;
 
@@ -87,11 +91,10 @@ impl LinkMonitor {
         self.look_back(&mut buffer, &shared).await;
         self.ask_for_all()?;
         loop {
-            let recheck = shared.links.recheck_after();
-            let soon = Duration::from_nanos(recheck.unwrap_or_default().as_nanos());
+            let recheck = Duration::from_nanos(shared.links.recheck_after().as_nanos());
             let read = tokio::select! {
                 () = shared.life.ending() => return Ok(()),
-                () = tokio::time::sleep(soon), if recheck.is_some() => {
+                () = tokio::time::sleep(recheck) => {
                     self.ask_for_all()?;
                     continue;
                 }
@@ -235,10 +238,18 @@ fn refusal(state: &LinkState, shared: &Shared) -> Option<String> {
     fit.err().map(|refusal| refusal.to_string())
 }
 
-/// `RTM_GETLINK` for all devices (rtnetlink(7)).
+/// `RTM_GETLINK` for all devices (rtnetlink(7)), without their statistics.
 fn dump_request() -> Vec<u8> {
     let flags = (nix::libc::NLM_F_REQUEST | nix::libc::NLM_F_DUMP) as u16;
-    message(nix::libc::RTM_GETLINK, flags, &[0; LINK_HEADER])
+    let mask = attribute(
+        nix::libc::IFLA_EXT_MASK,
+        &RTEXT_FILTER_SKIP_STATS.to_ne_bytes(),
+    );
+    message(
+        nix::libc::RTM_GETLINK,
+        flags,
+        &[&[0; LINK_HEADER], &mask[..]].concat(),
+    )
 }
 
 /// Iterates over the devices in a datagram of one or more netlink messages. Ends at the first
@@ -274,8 +285,6 @@ fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
 
 #[cfg(test)]
 mod tests {
-    use weir_netlink::message::attribute;
-
     use super::*;
 
     fn of_device(kind: u16, ifindex: u32, flags: i32, attributes: &[u8]) -> Vec<u8> {

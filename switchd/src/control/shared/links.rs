@@ -15,6 +15,9 @@ use crate::model::clock;
 /// Interval for polling the kernel about links that are down. The kernel may report a carrier a second late, and frames for
 /// a port that counts as down are dropped in the meantime.
 const RECHECK: Duration = Duration::from_millis(100);
+/// Interval for polling the kernel while all links are up. It reports changes of carrier at most once a second: one that
+/// follows another, of any device of the machine, is late, and a link that comes back meanwhile was never down.
+const RECHECK_UP: Duration = Duration::from_millis(250);
 /// Polling interval while frames may wait for a link that has just gone down.
 const RECHECK_SOON: Duration = Duration::from_millis(10);
 /// A link that has been down for longer than this does not flap.
@@ -141,18 +144,19 @@ impl Links {
         self.is(port, |place| &place.suppressed)
     }
 
-    /// Returns the time until the kernel is polled about links again; `None` while every present device is up and has
-    /// carrier.
-    pub fn recheck_after(&self) -> Option<Duration> {
+    /// Returns the time until the kernel is polled about links again.
+    pub fn recheck_after(&self) -> Duration {
         let is_down = |place: &Place| {
             !place.up.load(Ordering::Relaxed) && !place.gone.load(Ordering::Relaxed)
         };
         if !self.places.iter().any(is_down) {
-            return None;
+            return RECHECK_UP;
         }
         let last = *lock(&self.last_down);
-        let is_recent = last.is_some_and(|last| clock::now().saturating_since(last) < FLAP_MAX);
-        Some(if is_recent { RECHECK_SOON } else { RECHECK })
+        match last.is_some_and(|last| clock::now().saturating_since(last) < FLAP_MAX) {
+            true => RECHECK_SOON,
+            false => RECHECK,
+        }
     }
 
     /// Returns true while the port has no device.

@@ -96,11 +96,6 @@ impl<'a> Homes<'a> {
         }
     }
 
-    /// Number of lines.
-    pub(super) fn line_count(&self) -> usize {
-        self.hosts.len()
-    }
-
     /// The host or line that `key` names.
     pub(super) fn end(&self, table: &Table<'_>, key: &str) -> Option<End> {
         let name: String = table.require(key)?;
@@ -152,7 +147,7 @@ impl<'a> Homes<'a> {
         }
     }
 
-    fn lines(&self, end: &'a End) -> &'a [usize] {
+    fn lines<'b>(&'b self, end: &'b End) -> &'b [usize] {
         match end {
             End::Line(line) => std::slice::from_ref(line),
             End::Any(host) => &self.multihomed[*host].lines,
@@ -165,6 +160,12 @@ impl<'a> Homes<'a> {
             End::Line(line) => self.hosts[line].switch,
             End::Any(host) => self.hosts[self.multihomed[host].lines[0]].switch,
         }
+    }
+
+    /// The rate of all lines of a host together.
+    pub(super) fn bits_per_second(&self, end: &End) -> u64 {
+        let lines = self.lines(end).iter();
+        lines.map(|line| self.hosts[*line].line.rate.get()).sum()
     }
 
     /// The lines of flow `name`: a hash of its name and the seed picks one of the pairs with the fewest links between their

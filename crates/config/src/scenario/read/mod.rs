@@ -140,7 +140,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     };
     let names = Names::default();
     let mut flows = flow::flows(root, &nodes, &names);
-    traffic::extend_flows(&mut flows, root, &nodes, &names, link_defaults.rate, seed);
+    traffic::extend_flows(&mut flows, root, &nodes, &names, seed);
     let applications = application::applications(root, &nodes, &names);
     let is_target = targets(&flows, hosts.len());
     let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target)?;

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use weir_core::{BitRate, Bytes};
+use weir_core::Bytes;
 
 use super::flow::{Common, Nodes};
 use super::homes::End;
@@ -24,20 +24,20 @@ pub(super) fn extend_flows(
     root: &Table<'_>,
     nodes: &Nodes<'_>,
     names: &Names,
-    line: BitRate,
     seed: u64,
 ) {
     let stations = nodes.homes.stations();
     let switch_of = stations.iter().map(|end| nodes.homes.switch(*end));
     let switch_of: Vec<usize> = switch_of.collect();
+    let rates = stations.iter().map(|end| nodes.homes.bits_per_second(end));
+    let rates: Vec<u64> = rates.collect();
     for (index, table) in root.tables("traffic", keys("traffic")).iter().enumerate() {
         let Some(traffic) = traffic(table, nodes, &stations) else {
             continue;
         };
         let ground = Ground {
             switch_of: &switch_of,
-            line,
-            line_count: nodes.homes.line_count(),
+            bits_per_second: &rates,
             seed,
             end: nodes.duration,
             taken: flows.len(),

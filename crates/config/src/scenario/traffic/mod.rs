@@ -97,10 +97,8 @@ pub struct TrafficError {
 pub struct Ground<'a> {
     /// Switch of each host.
     pub switch_of: &'a [usize],
-    /// The rate of a host's line.
-    pub line: BitRate,
-    /// Number of lines of all hosts.
-    pub line_count: usize,
+    /// Rate of each host in bits per second, of all its lines together.
+    pub bits_per_second: &'a [u64],
     /// Seed of the scenario.
     pub seed: u64,
     /// End of the scenario.
