@@ -1,4 +1,8 @@
-//! The name, kind, labels and meaning of every metric, in one place.
+//! The name, kind, labels and meaning of every metric.
+//!
+//! A counter's metric is declared with the counter (`weir_core::counters`, `weir_core::control::counters`,
+//! `weir_api::counters`) and only exported here. All others are declared here, [`DROPS`] among them: its counts are an
+//! array by `DropReason`.
 
 /// The metric with this name.
 pub fn find(name: &str) -> Option<&'static Definition> {

@@ -1,4 +1,5 @@
-//! Verdict on a run: locked or not, time to detection and release, and the scenario's expectations.
+//! Verdict on a run: locked or not, time to detection and release, and the scenario's expectations. `credit-loop` is no
+//! part of it: the reader of the scenario checks it before the run.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,7 @@
-//! The control plane: everything off the frame path.
+//! The daemon's part of the control plane: everything off the frame path.
 //!
-//! [`start`] runs the supervisor on a separate thread; [`Shared`] is its state for other tasks.
+//! [`start`] runs the supervisor on a separate thread; [`Shared`] is its state for other tasks. The supervisor drives the
+//! state machine [`ControlPlane`] of `weir-core`, which decides about loops and storms.
 //!
 //! Design: docs/src/internals/design/control-plane.md.
 

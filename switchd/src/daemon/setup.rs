@@ -1,4 +1,5 @@
-//! Derives the settings of the daemon's parts from the configuration file.
+//! Derives the settings of the daemon's parts from the configuration file, except those of the dataplane: that makes the
+//! switch core's configuration itself (`weir_dataplane`, `start/reserve.rs`).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

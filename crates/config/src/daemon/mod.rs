@@ -1,4 +1,5 @@
-//! The daemon's configuration.
+//! The daemon's configuration. Its classes, pools, routes and deadlock policy are those of [`switch`](crate::switch),
+//! which scenarios share.
 
 mod access;
 mod by_class;

@@ -1,4 +1,4 @@
-//! `[[class]]`.
+//! `[[class]]`: its keys, for a daemon's file and a scenario. `read.rs` checks them and makes a [`Class`].
 
 use weir_core::level::LEVEL_MAX;
 use weir_core::{

@@ -1,4 +1,6 @@
-//! State machine of the control plane: Loop Breaker and Deadlock Breaker of the CLCM paper's section 3.
+//! State machine of the control plane: Loop Breaker (`loop_breaker`: the election) and Deadlock Breaker
+//! (`deadlock_breaker`: detection and release) of the CLCM paper's section 3. `suspects` has the suspected egress
+//! ports.
 //!
 //! It sees only [`Event`]s and answers with [`Command`]s, so that a simulator can put latency and loss between it and
 //! the dataplane. It reads no clock, and its only randomness comes from its seed.

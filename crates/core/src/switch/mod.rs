@@ -90,7 +90,8 @@ pub enum Transmission {
 ///   change with every other call, and with time; a caller with many ports learns from [`poll_ready`](Self::poll_ready)
 ///   and [`next_transmit`](Self::next_transmit) which ports to ask;
 /// * calls [`next_timeout`](Self::next_timeout) again, and [`handle_timeout`](Self::handle_timeout) at that time or
-///   later. Early or repeated calls have no effect;
+///   later. Early or repeated calls have no effect. A caller that asks each port for `next_transmit` needs only
+///   [`next_timer`](Self::next_timer), again whenever [`timers_moved`](Self::timers_moved) returns true;
 /// * calls [`poll_discarded`](Self::poll_discarded) until it returns `None`.
 ///
 /// `now` must never go back. The switch reads no clock, has no randomness but that of [`SwitchConfig::seed`], and

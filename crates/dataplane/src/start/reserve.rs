@@ -1,5 +1,8 @@
-//! Slow parts of a start that need no device. They are prepared while another switch still forwards, so that neighbours wait
-//! only for the rest.
+//! Slow parts of a start that need no device: packet memory, programs, and the switch core.
+//!
+//! In a restart they are prepared while another switch still forwards, so that neighbours wait only for the rest
+//! ([`Reserve::new`]). Without preparation, memory and core are made while programs are attached
+//! ([`Reserve::fill_beside`]). Either way [`core()`] derives the core's configuration.
 
 use std::os::fd::AsRawFd;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Sleeping and waking with the kernel's eventfd and this machine's memory model; `tests/interleavings.rs` checks all
+//! Sleeping and waking with the kernel's eventfd and this machine's memory model; `tests/interleavings` checks all
 //! orders.
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! rings of one writer and one reader.
 //!
 //! Users of this module are also compiled with loom's, with which a test explores all orders of threads and memory accesses
-//! (`switchd/tests/interleavings/main.rs`).
+//! (`crates/dataplane/tests/interleavings/main.rs`).
 
 pub(crate) use std::sync::atomic::{fence, AtomicBool, Ordering};
 pub(crate) use std::sync::Arc;

@@ -31,7 +31,7 @@ struct Delayed {
     chunk: Chunk,
 }
 
-/// Fate of a frame before the switch processes it.
+/// Fate of a frame before the switch processes it. Captures distinguish other fates: `exchange::tap::Fate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Forward unchanged.

@@ -1,4 +1,4 @@
-//! Converts a network's counters to the result of a run.
+//! Converts a network's counters to the parts of a result; `weir_results::assemble` adds the verdict.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Messages between the two ends of one link: PAUSE, PFC and Feedback, echo messages, greetings, and CLCM.
 //!
 //! Owns the state of messages sent to the neighbour and received from it, and traffic releases, which let frames leave in
-//! spite of a pause. Other modules change a buffer or a Level and note it in the outbox (`note_pause_change`,
-//! `note_feedback`); the frames are built when the port sends. Received frames are limited first, then verified, then
-//! parsed. No queue and no ingress buffer is changed here.
+//! spite of a pause. Other modules change a buffer or a Level and note it in the outbox (`note_pause_change` in
+//! `admission`, `note_feedback` in `levels`); the frames are built when the port sends. Received frames are limited
+//! first, then verified, then parsed (`control_in`). `schedule` takes the next frame from `control_out`.
 //!
 //! Design: docs/src/internals/design/core.md.
 
