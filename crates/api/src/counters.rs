@@ -1,4 +1,5 @@
-//! `GET /v1/counters`, and the daemon's counters beside the core's: the kernel's losses, and those of its polling loop.
+//! `GET /v1/counters`, with the core's counters and the daemon's: losses in the kernel, and counts of the
+//! polling loop.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -167,7 +168,7 @@ weir_core::counters! {
             }
     }
 
-    /// What the dataplane's polling loop has counted since the start.
+    /// Counts of the dataplane's polling loop since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     DataplaneCounters, DATAPLANE_COUNTERS "dataplane_" {} {
         ROUNDS "weir_dataplane_rounds_total" [] Always

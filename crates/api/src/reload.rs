@@ -76,7 +76,7 @@ pub struct Past {
     pub number: u64,
     /// Time at which it came into force, in seconds since 1970, UTC.
     pub unix_seconds: u64,
-    /// How it came into force: `start` or `reload`.
+    /// What put it into force: `start` or `reload`.
     pub came: String,
 }
 

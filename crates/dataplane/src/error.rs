@@ -167,7 +167,7 @@ pub enum DataplaneError {
         longest: Bytes,
     },
     /// The driver's buffers are shorter than a frame.
-    #[error("port {port}: in zero-copy, driver {driver} of `{device}` receives {} B into a chunk of {} B, and {} B are needed: the rest would arrive as a frame of its own or be lost; remove dataplane.chunk or set \"4KiB\", lower dataplane.mtu to {}, or set zero-copy = \"off\"", short.has.get(), short.chunk.get(), short.needed.get(), mtu.get())]
+    #[error("port {port}: in zero-copy, driver {driver} of `{device}` receives {} B into a chunk of {} B, and {} B are needed: the rest would arrive as a separate frame or be lost; remove dataplane.chunk or set \"4KiB\", lower dataplane.mtu to {}, or set zero-copy = \"off\"", short.has.get(), short.chunk.get(), short.needed.get(), mtu.get())]
     Buffer {
         /// The port.
         port: String,

@@ -190,7 +190,7 @@ pub const ELEMENTS: [Element; 14] = [
     ),
 ];
 
-/// Bytes of a record beside its text.
+/// Bytes of a record without its text.
 const RECORD_BYTES: usize = {
     let (mut bytes, mut index) = (0, 0);
     while index < ELEMENTS.len() {
@@ -388,7 +388,8 @@ fn cut(text: &str) -> &[u8] {
     text.as_bytes().get(..end).unwrap_or_default()
 }
 
-/// NTP's 64-bit format (RFC 5905). Fractions are rounded up, so that a reader who rounds down has the nanosecond.
+/// NTP's 64-bit format (RFC 5905). Fractions are rounded up, so that a reader that rounds down gets the same
+/// nanosecond.
 const fn ntp(unix_nanos: u64) -> u64 {
     let seconds = unix_nanos / NANOS_PER_SECOND + UNIX_EPOCH_IN_NTP;
     let fraction = ((unix_nanos % NANOS_PER_SECOND) << 32).div_ceil(NANOS_PER_SECOND);

@@ -69,7 +69,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "switchctl", version, max_term_width = 80, after_help = AFTER_HELP)]
 pub struct Cli {
-    /// Which daemon to ask.
+    /// The daemon to query.
     #[command(flatten)]
     pub target: Target,
     /// Print JSON instead of tables.

@@ -46,7 +46,7 @@ pub struct WatermarkArguments {
     /// Default: show.
     #[command(subcommand)]
     pub command: Option<WatermarkCommand>,
-    /// What is shown without a command.
+    /// Shown without a command.
     #[command(flatten)]
     pub show: WatermarkShow,
 }

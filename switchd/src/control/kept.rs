@@ -10,7 +10,7 @@ use weir_dataplane::messages::Snapshot;
 
 use super::Shared;
 
-/// A frame that is with the transmitter for longer is kept by someone.
+/// A frame that the transmitter holds for longer counts as kept by another program.
 const KEPT_AFTER: Duration = Duration::from_millis(50);
 /// Neighbours that are paused send nothing that would delay a frame for longer.
 const KEPT_AFTER_IN_PAUSE: Duration = Duration::from_millis(10);

@@ -30,7 +30,7 @@ pub(super) struct Parting {
 pub(super) async fn give_place(Parting { keeping, closing }: Parting) {
     if let Some(mut keeping) = keeping {
         if let Err(error) = keeping.link.give_place().await {
-            tracing::warn!(%error, "cannot tell the keeper that the place is free");
+            tracing::warn!(%error, "cannot notify the keeper that the place is free");
         }
     }
     // This thread has nothing else to do, but the runtime must not wait for a thread's end.

@@ -230,7 +230,7 @@ impl<'a> Succession<'a> {
                         self.worker.tell(&answer).await?;
                     },
                     // The switch forwards nevertheless.
-                    Err(error) => tracing::error!(%error, "discarding a message of the switch"),
+                    Err(error) => tracing::error!(%error, "discarding an unexpected message from the switch"),
                 },
                 outcome = self.next.becomes() => match (self.orphaned.take(), outcome) {
                     (None, outcome) => self.worker.tell(&prepared(outcome)).await?,

@@ -45,7 +45,7 @@ const INTERRUPTED: u8 = 130;
 pub const HELP: &str = "\
 Boots a guest with two emulated NICs in QEMU (TCG: neither KVM nor root is
 needed), starts the daemon there, and sends it frames. Emulator and kernel are
-packages of Debian 13 and its backports, downloaded once (some 215 MB, kept in
+packages of Debian 13 and its backports, downloaded once (about 215 MB, kept in
 target/vm) and never installed. Remove target/vm to get newer ones.
 
 One check of virtio needs root, for a tap device with several queues. --all adds

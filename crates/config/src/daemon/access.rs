@@ -28,7 +28,7 @@ impl ApiConfig {
     }
 }
 
-/// The read-only socket beside the one at `socket`: `api-read.sock` for `api.sock`.
+/// The read-only socket next to the one at `socket`: `api-read.sock` for `api.sock`.
 pub fn read_socket(socket: &Path) -> PathBuf {
     let stem = socket.file_stem().unwrap_or_default().to_string_lossy();
     let name = match socket.extension() {

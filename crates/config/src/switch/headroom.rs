@@ -34,7 +34,7 @@ pub struct Link {
     pub overshoot: Bytes,
 }
 
-/// How buffers are charged.
+/// Rounding of charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charging {
     /// Above zero.

@@ -84,9 +84,9 @@ pub struct Switch {
     pub frames: FrameConfig,
     /// Detection of deadlocks, and the reaction.
     pub deadlock: DeadlockConfig,
-    /// Where frames leave by.
+    /// Egress ports of frames.
     pub routes: Vec<Route>,
-    /// Settings of forwarding beside the routes.
+    /// Settings of forwarding other than routes.
     pub forwarding: ForwardingConfig,
     /// Treatment of frames without a route.
     pub flood: FloodConfig,

@@ -137,8 +137,8 @@ pub struct MoveConfig {
     pub proves: bool,
 }
 
-/// Treatment of frames without a route of their own: those to group addresses and, with learning,
-/// those to unknown addresses.
+/// Treatment of frames without a route: those to group addresses and, with learning, those to unknown
+/// addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FloodConfig {
     /// This switch's ports of the flooding tree: the links that flooded frames use, which form no loop, and the ports

@@ -33,8 +33,8 @@ impl PoolConfig {
         }
     }
 
-    /// Returns the memory available to a buffer with this share beside its headroom while all others are empty: its
-    /// reserve, and α·S/(1+α) of the pool or its static threshold.
+    /// Returns the memory available to a buffer with this share, in addition to its headroom, while all
+    /// others are empty: its reserve, and α·S/(1+α) of the pool or its static threshold.
     pub fn alone(&self, share: &PoolShare) -> Bytes {
         share.reserved + share.threshold.with_buffers(self.size, 1)
     }

@@ -48,7 +48,7 @@ crate::named! {
 pub struct CreditConfig {
     /// Bytes per credit: a whole number of cells.
     pub size: Bytes,
-    /// Bytes needed to store a frame beside its own length, at most 127.
+    /// Bytes needed to store a frame in addition to its length, at most 127.
     pub overhead: u8,
     /// Treatment of a neighbour that does not use credits.
     pub fallback: CreditFallback,

@@ -203,8 +203,8 @@ impl CreditSender {
         next_at != core::mem::replace(&mut self.next_at, next_at)
     }
 
-    /// Sets aside up to `most` credits for frames sent on another path, and returns their number. Enough for `longest`
-    /// remain available.
+    /// Reserves up to `most` credits for frames sent on another path, and returns their number. Enough for
+    /// `longest` remain available.
     pub fn set_aside(&mut self, priority: Priority, most: u32) -> u32 {
         let Some(channel) = &mut self.channels[priority.index()] else {
             return 0;
@@ -215,7 +215,7 @@ impl CreditSender {
         credits
     }
 
-    /// Returns credits that were set aside in this epoch and not used.
+    /// Returns credits that were reserved in this epoch and not used.
     pub fn take_back(&mut self, priority: Priority, credits: u32) {
         if let Some(channel) = &mut self.channels[priority.index()] {
             let credits = credits.min(channel.used());

@@ -2,9 +2,9 @@
 //!
 //! A frame enters through `admission`, waits in the `virtual_queues`, and leaves through `schedule`; `forwarding` finds
 //! its egress. The `link` exchanges messages with the neighbours; `levels` and `credits` implement two protocols of
-//! classes. `recovery` handles stalls, `observe` shows them, and `commands` applies the control plane's commands. What
-//! others must be told goes to the `outbox`. The [`Switch`] and its ports are composed of the parts of all modules, and
-//! each module adds methods to both.
+//! classes. `recovery` handles stalls, `observe` shows them, and `commands` applies the control plane's
+//! commands. Notifications of others go to the `outbox`. The [`Switch`] and its ports are composed of the
+//! parts of all modules, and each module adds methods to both.
 //!
 //! Design: docs/src/internals/design/core.md.
 

@@ -72,7 +72,7 @@ pub enum Request {
     },
     /// Take readings for this series, or clear the slot.
     Series {
-        /// Which place, below [`PLACES`](super::series::PLACES).
+        /// Index of the place, below [`PLACES`](super::series::PLACES).
         place: usize,
         /// The series.
         series: Option<Arc<Series>>,

@@ -290,7 +290,7 @@ impl Reader {
     }
 }
 
-/// Places of recordings, taken by those who want one.
+/// Places of recordings; each recorder takes one.
 #[derive(Debug, Default)]
 pub struct SeriesPlaces(Mutex<[bool; SERIES_MAX]>);
 

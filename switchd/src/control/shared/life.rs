@@ -45,7 +45,7 @@ pub struct Restarted {
     pub lost_frames: u64,
     /// Frames of any class that arrived while no switch ran.
     pub missed_frames: u64,
-    /// Why the next switch failed, if this one is the previous configuration again.
+    /// Failure of the next switch, if this one runs the previous configuration again.
     pub failed: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub struct Life {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartAnswer {
     number: u64,
-    /// Why the switch was not restarted; `None` when it is.
+    /// Reason for not restarting the switch; `None` when it was restarted.
     pub refused: Option<String>,
 }
 

@@ -13,7 +13,7 @@ use crate::push_back::fill::{Limits, LOOK_MAX_NS};
 use crate::push_back::Plan;
 use crate::settings::PORTS_MAX;
 
-/// Minimum time between two checks, in ns; each costs some 20 µs.
+/// Minimum time between two checks, in ns; each costs about 20 µs.
 const LOOK_MIN_NS: u64 = 100_000;
 
 /// Settings for pausing the neighbour.

@@ -83,7 +83,7 @@ impl Line {
     }
 
     /// A frame of `length` begins to leave at `now`: returns when the line is free again, and when the frame is at the other
-    /// end. That is always later than now: it must not overtake other events there.
+    /// end. That is always later than now: the event must not overtake others there.
     #[inline]
     pub(super) fn send(&mut self, now: Instant, length: Bytes) -> (Instant, Instant) {
         self.is_busy = true;

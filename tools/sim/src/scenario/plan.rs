@@ -252,7 +252,7 @@ fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
     map
 }
 
-/// By switch; empty if all hash alike.
+/// By switch; empty if all use the same hash.
 fn hash_seeds(scenario: &Scenario) -> Vec<u32> {
     let mut random = Random::for_purpose(scenario.seed, HASH_SEEDS);
     let switches = match scenario.balancing.has_seeds {

@@ -251,9 +251,9 @@ impl Forwarding {
             .map_or(Decision::Flood, Decision::Learnt)
     }
 
-    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry
-    /// are not learnt, and none is from a port that is not on the tree: a frame that came by a static entry there says
-    /// nothing of where the tree leads.
+    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a
+    /// static entry are not learnt, nor are addresses from a port that is not on the tree: a frame that
+    /// arrived there over a static entry does not show where the tree leads.
     pub(super) fn learn(
         &mut self,
         now: Instant,

@@ -1,8 +1,8 @@
 //! VLANs: classification, forwarding and tagging of frames, and counters by VLAN.
 //!
 //! A frame's VLAN is determined on arrival ([`VlanPort::classify`]) and does not change. It is part of every lookup
-//! key, frames are flooded only to ports that carry it, and an entry that leads to another port drops the frame. So
-//! nothing crosses from one VLAN to another, whatever the tables contain.
+//! key, frames are flooded only to ports that carry it, and an entry that leads to another port drops the
+//! frame. So nothing crosses from one VLAN to another, regardless of the tables.
 
 use crate::command::CommandError;
 use crate::config::{SwitchConfig, VlanPort};

@@ -127,7 +127,7 @@ impl Switch {
     }
 
     /// Returns true if frames for `port` are dropped because its link has been down for too long or its transmitter is
-    /// stuck. What the transmitter still has is then to be [charged to the port](Self::charge_to_egress).
+    /// stuck. [Charge](Self::charge_to_egress) the frames that the transmitter still has to the port then.
     pub fn drops_all_to(&self, port: PortId) -> bool {
         let state = self.ports.get(port.index());
         state.is_some_and(Port::takes_no_more)

@@ -3,7 +3,7 @@
 use crate::event::SuspicionReason;
 use crate::units::{Bytes, Duration, Instant, PortId};
 
-/// State of one (egress, priority) beside its virtual queues. Fields that every frame changes come first.
+/// State of one (egress, priority), without its virtual queues. Fields that every frame changes come first.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]

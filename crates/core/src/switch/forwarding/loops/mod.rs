@@ -346,7 +346,7 @@ impl Switch {
         self.forwarding.blocked_ports()
     }
 
-    /// VLANs in which `port` neither floods nor learns because of a loop; `None` stands for all.
+    /// VLANs in which `port` neither floods nor learns because of a loop; `None` means all.
     pub fn blocked_in(&self, port: PortId) -> impl Iterator<Item = Option<VlanId>> + '_ {
         let loops = self.loops.as_ref();
         let held = loops.map_or(&[][..], |loops| loops.held.of_port(port));
