@@ -155,7 +155,7 @@ pub enum DataplaneError {
         driver: &'static str,
     },
     /// The device would drop frames of several buffers.
-    #[error("port {port}: driver {driver} of `{device}` has the device take frames above {} B only if lro was on as it was brought up, and lro is off; `{}` (attaching the program switches lro off), set dataplane.offloads = \"manage\", or lower dataplane.mtu", longest.get(), up_with_lro(.device))]
+    #[error("port {port}: driver {driver} of `{device}` lets the device accept frames above {} B only if lro was on when it was brought up, and lro is off; `{}` (attaching the program switches lro off), set dataplane.offloads = \"manage\", or lower dataplane.mtu", longest.get(), up_with_lro(.device))]
     LongFrames {
         /// The port.
         port: String,

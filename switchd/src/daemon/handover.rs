@@ -133,7 +133,7 @@ pub(super) async fn leave(
         }
     }
     if let Err(error) = frames::leave_to(run_dir, parent_id()) {
-        tracing::warn!(%error, "cannot save which keeper's next switch is to follow");
+        tracing::warn!(%error, "cannot record the keeper whose next switch takes the saved frames");
     }
     if let Err(error) = keeping.link.left(lost, stopped.missed).await {
         tracing::warn!(%error, "cannot report lost frames to the keeper");

@@ -323,7 +323,7 @@ impl<'a> Succession<'a> {
     fn note_way(&mut self, in_force: &Path) {
         self.way_back = self.worker.way_back(in_force);
         if self.way_back.is_none() {
-            tracing::warn!("cannot open the file that the switch runs from: a restart that fails leaves no switch");
+            tracing::warn!("cannot open the program file of the switch: if a restart fails, no switch will run");
         }
     }
 }

@@ -81,7 +81,7 @@ pub enum UserError {
     #[error("cannot look up user {0}: {1}")]
     Lookup(String, Errno),
     /// The file of a previous configuration does not belong to the switch that starts from it.
-    #[error("{0}: the file is not of the run directory that it names")]
+    #[error("{0}: the file does not belong to the run directory that it names")]
     Foreign(PathBuf),
     /// The user cannot be used, in most cases because the namespace has no such number.
     #[error("cannot act as user {0}")]

@@ -93,7 +93,7 @@ fn credit_limit(link: Link) -> Result<Bytes> {
     let frames = round_trip.get().div_ceil(on_line.get()) + 1;
     let terms = |limit: u32| {
         let terms = CreditTerms::new(CREDIT_SIZE, 0, limit);
-        terms.context("the link needs more credits than there can be")
+        terms.context("the link needs more credits than the maximum")
     };
     let cost = terms(1)?.cost(FRAME);
     let used = u32::try_from(frames)?.saturating_mul(cost);

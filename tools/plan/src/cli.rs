@@ -169,7 +169,7 @@ Example:
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
     },
-    /// What the command writes about itself.
+    /// Completions and manual pages.
     #[command(flatten)]
     Generated(Generated),
 }

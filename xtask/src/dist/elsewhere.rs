@@ -99,7 +99,7 @@ fn emulated() -> Result<Platform> {
             "programs for arm64 are run by qemu-aarch64-static: `apt-get install qemu-user-static`"
         );
     }
-    other.context("there is no other processor")
+    other.context("no other processor is supported")
 }
 
 /// Compares the results of the archive's programs with this machine's programs.

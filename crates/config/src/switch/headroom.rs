@@ -29,8 +29,8 @@ pub struct Link {
     pub rate: BitRate,
     /// Time that XOFF takes.
     pub feedback: Feedback,
-    /// Bytes that the neighbour was measured to send after that, beside its frame on the line: frames already queued in
-    /// its driver.
+    /// Bytes that the neighbour was measured to send after that, in addition to its frame on the line: frames already
+    /// queued in its driver.
     pub overshoot: Bytes,
 }
 

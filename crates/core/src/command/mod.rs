@@ -94,9 +94,9 @@ pub enum Command {
         /// The port.
         port: PortId,
     },
-    /// Reports that the transmitter of `port` completes frames, or has stopped to. While it has stopped, frames for the
-    /// port are dropped as [`PortDown`](crate::DropReason::PortDown): nothing else would bound how long they occupy the
-    /// buffers of other ports. Frames already with the transmitter stay there.
+    /// Reports that the transmitter of `port` completes frames, or has stopped completing them. Meanwhile, frames for
+    /// the port are dropped as [`PortDown`](crate::DropReason::PortDown): nothing else would bound how long they occupy
+    /// the buffers of other ports. Frames already with the transmitter stay there.
     SetTransmitter {
         /// The port.
         port: PortId,

@@ -158,7 +158,7 @@ fn check_kind(config: &DaemonConfig, port: &Port, nature: &Nature) -> Result<boo
                 port = port.name,
                 device = port.device,
                 kind = nature.kind,
-                "nothing is known about devices of this kind: `switchctl ports` counts the frames that one loses"
+                "this kind of device is unknown and may lose frames: `switchctl ports` counts them"
             );
             Ok(false)
         }

@@ -44,7 +44,7 @@ impl Queueing {
     /// Removes it. The device may be gone.
     pub(crate) fn put_back(&self) {
         if let Err(error) = queueing::remove(self.index, OURS) {
-            tracing::debug!(%error, "a device's queueing discipline remains, or disappeared with it");
+            tracing::debug!(%error, "cannot remove a queueing discipline; it may have disappeared with its device");
         }
     }
 }

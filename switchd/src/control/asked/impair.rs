@@ -223,7 +223,7 @@ async fn last(shared: &Shared, place: usize, entry: &Entry, doing: &Doing) {
             }
             tracing::error!(
                 id = entry.id,
-                "cannot take an impairment back: it ends with its time"
+                "cannot end an impairment early: it lasts until its time is over"
             );
         }
         Doing::Pause(priority, on, period) => {

@@ -20,8 +20,8 @@
 //!
 //! An unknown neighbour gets and sends Feedback in a form that every kind understands. So it is the choice while two
 //! switches negotiate, and where several are heard: most likely one under an old and a new name. LLDP without our TLV
-//! may come from the host that a switch runs on, whose agent was heard before the switch; hence the wait. Beside one of
-//! our switches that has been heard since, it counts as such an agent.
+//! may come from the host that a switch runs on, whose agent was heard before the switch; hence the wait. If one of our
+//! switches was heard since, it counts as such an agent.
 
 use super::port::Entry;
 use super::AnnouncedPort;

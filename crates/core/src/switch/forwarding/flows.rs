@@ -23,7 +23,7 @@ pub const HALVINGS: u64 = 8;
 pub struct FlowRecord {
     /// Ingress port.
     pub ingress: PortId,
-    /// Its egress port. A flow that was moved has another record since.
+    /// Its egress port. A moved flow has a new record.
     pub egress: PortId,
     /// Its priority.
     pub priority: Priority,

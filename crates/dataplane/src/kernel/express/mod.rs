@@ -287,7 +287,7 @@ impl Kept {
 }
 
 fn refused(error: EbpfError) -> State {
-    tracing::warn!(%error, "the express path: the kernel refuses what it needs");
+    tracing::warn!(%error, "no express path: the kernel refuses a function that it needs");
     State::Kernel
 }
 
