@@ -144,7 +144,7 @@ pub fn wire_bench() -> Result<PathBuf> {
     Ok(target_directory().join("release/weir-bench"))
 }
 
-/// Builds the daemon's test `confined`, whose process gives up what the daemon gives up; returns its executable.
+/// Builds the daemon's test `confined`, whose process drops the same privileges as the daemon; returns its executable.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! A frame as the switch core sees it: a handle into the caller's pool, and what the classifier has read from the
-//! bytes.
+//! A frame as the switch core sees it: a handle into the caller's pool, and the fields that the classifier has read
+//! from the bytes.
 
 use crate::counters::DropReason;
 use crate::sets::vlans::{VlanId, VlanTag};

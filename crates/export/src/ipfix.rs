@@ -1,7 +1,7 @@
 //! IPFIX (RFC 7011): queue depth, pauses, credits and drops of one port and priority, by one template.
 //!
-//! Elements that IANA has no number for are enterprise-specific. Increases are since the record before of the same port and
-//! priority, so that the sum of a stream is what the switch has counted.
+//! Elements that IANA has no number for are enterprise-specific. Increases are since the previous record of the same
+//! port and priority, so that the sum of a stream equals the switch's count.
 
 use weir_core::units::NANOS_PER_SECOND;
 

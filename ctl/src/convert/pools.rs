@@ -25,7 +25,7 @@ pub struct Pool {
     pub name: String,
     /// Size in bytes.
     pub size: u64,
-    /// Bytes; `None` for what the classes need.
+    /// Bytes; `None` for the sum that the classes need.
     pub headroom: Option<u64>,
     /// Ratio of oversubscription.
     pub oversubscription: u64,

@@ -25,7 +25,7 @@ const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(5);
 pub enum Neighbours {
     /// They send.
     Sending,
-    /// They are paused, and what is in the switch leaves.
+    /// They are paused, and frames in the switch leave.
     Paused,
 }
 

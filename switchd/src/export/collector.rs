@@ -71,7 +71,7 @@ impl Collector {
     }
 }
 
-/// A socket that never blocks and reports what comes back, which is kept within the bound of what it may receive.
+/// A socket that never blocks, and reports errors that come back, within its receive buffer.
 fn open(collector: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket_for(collector)?;
     socket.set_nonblocking(true)?;

@@ -22,7 +22,7 @@ use crate::cli::Options;
 
 /// Maximum number of parts that wait to be read; further ones wait at their switches.
 const PARTS_MAX: usize = 64;
-/// Maximum number of changes in a recording, of all switches; they take some hundreds of MiB of memory.
+/// Maximum number of changes in a recording, of all switches; they take a few hundred MiB of memory.
 const CHANGES_MAX: usize = 1_000_000;
 
 /// A switch that is being recorded.

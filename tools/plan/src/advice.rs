@@ -1,4 +1,4 @@
-//! Advice on thresholds: which ones to change, and to what.
+//! Advice on thresholds: those to change, and their new values.
 
 use weir_config::daemon::Class;
 use weir_config::units::{format_size, parse_size};

@@ -76,8 +76,8 @@ impl Needs {
     }
 }
 
-/// Returns the lowest xoff at which the buffer does not run dry after XON: what leaves until frames arrive again, and the
-/// frame that reaches it.
+/// Returns the lowest xoff at which the buffer does not run dry after XON: the bytes that leave until frames arrive
+/// again, and the frame that reaches it.
 fn xoff(link: Link) -> Bytes {
     let drained = link.rate.bytes_in(link.feedback_delay(FRAME)).get();
     let frames = drained.div_ceil((FRAME + LINE_OVERHEAD).get());

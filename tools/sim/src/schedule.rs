@@ -6,8 +6,8 @@
 //! per window, not once per event.
 //!
 //! At each place, events are sorted by (time, time of pushing, place that pushed them, order of pushing). That order does
-//! not depend on the windows: a run depends only on what was pushed, not on the lookahead, nor on where the caller stops in
-//! between.
+//! not depend on the windows: a run depends only on the pushed events, not on the lookahead, nor on the times at which
+//! the caller stops.
 
 mod far;
 mod moments;

@@ -57,7 +57,7 @@ pub struct Sflow {
     pub drops_lost_total: u64,
 }
 
-/// The IPFIX stream: settings in force, and what it has sent.
+/// The IPFIX stream: settings in force, and counts of sent messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Ipfix {
     /// Address and port of the collector.

@@ -182,7 +182,7 @@ pub struct ClassConfig {
     /// ([`PoolConfig::thresholds_alone`](super::PoolConfig::thresholds_alone)), and only the headroom applies.
     pub pool: Option<PoolShare>,
     /// Credits of the class, whose `mode` is then PFC: xoff and headroom together are the room for which credits are
-    /// given. A second headroom is what a release lends, and the thresholds apply to neighbours without credits.
+    /// given. A release lends a second headroom, and the thresholds apply to neighbours without credits.
     pub credits: Option<CreditConfig>,
 }
 

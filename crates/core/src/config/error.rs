@@ -41,7 +41,7 @@ pub enum ConfigError {
         budget: Bytes,
         gamma_max: Bytes,
     },
-    #[error("priority {priority}, port {port}: budget b_{level} ({budget}) must be at least γmax ({gamma_max}) and what arrives in the round trip time of {} ms ({reserve}): {needed}. Enlarge the buffer, or shorten the round trip time", .round_trip.as_secs_f64() * 1e3)]
+    #[error("priority {priority}, port {port}: budget b_{level} ({budget}) must be at least γmax ({gamma_max}) plus the arrivals in the round trip time of {} ms ({reserve}): {needed}. Enlarge the buffer, or shorten the round trip time", .round_trip.as_secs_f64() * 1e3)]
     RoundTripTooLong {
         priority: Priority,
         port: usize,

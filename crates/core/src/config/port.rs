@@ -20,7 +20,7 @@ crate::named! {
     pub enum Neighbour {
         /// Unknown: Feedback is sent in a form that both kinds understand.
         Unknown => "unknown" (default),
-        /// It speaks the Level protocol.
+        /// It supports the Level protocol.
         Enhanced => "enhanced",
         /// It supports only 802.3x and PFC. Nothing is lost, but freedom from deadlock is no longer guaranteed.
         Regular => "regular",

@@ -1,4 +1,4 @@
-//! Credits: a sender counts what its neighbour can certainly store, and never exceeds it.
+//! Credits: a sender counts the bytes that its neighbour can certainly store, and never exceeds them.
 //!
 //! [`CreditSender`] and [`CreditReceiver`] are the two ends of one direction of a link, for all of its classes with
 //! credits. They do no I/O and read no clock. A switch has one of each for every port; a host that obeys credits has

@@ -8,7 +8,7 @@ use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
 /// Interval between messages until the neighbour has answered, as a multiple of the refresh time.
 const HELLO_REFRESHES: u64 = 10;
 
-/// Sends only what the neighbour has given credits for.
+/// Sends only frames for which the neighbour has given credits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CreditSender {
     epoch: u32,
@@ -117,7 +117,7 @@ impl CreditSender {
         self.update_due = true;
     }
 
-    /// Processes a CF_Update. Returns true if it may have changed what can be sent.
+    /// Processes a CF_Update. Returns true if the sendable frames may have changed.
     pub fn receive(&mut self, update: &CreditUpdate) -> bool {
         let CreditRecords::Freed(records) = &update.records else {
             return false;

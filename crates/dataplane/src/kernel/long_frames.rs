@@ -43,7 +43,7 @@ fn bring_up_with_lro(device: &str, feature: u32) -> std::io::Result<()> {
 ///
 /// # Errors
 ///
-/// When `lro` is off and must not or cannot be switched on, so that long frames would be lost.
+/// When `lro` is off and must not or cannot be switched on: long frames would be lost.
 pub(crate) fn check(
     config: &DataplaneConfig,
     port: &Port,

@@ -216,7 +216,8 @@ impl<I: Io> Worker<I> {
         (is_sent && !self.awaits_completions()) || now >= deadline
     }
 
-    /// Returns true when nothing is sent any more, because another switch will send it and neighbours wait for that switch.
+    /// Returns true when nothing may be sent any longer, because another switch will send it and neighbours wait for
+    /// that switch.
     pub(super) fn leaves_the_rest(&self, now: Instant) -> bool {
         self.hands_on && self.is_quiet(now)
     }

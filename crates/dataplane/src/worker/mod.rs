@@ -97,7 +97,7 @@ pub(super) struct Ended {
     pub(super) refused: u64,
 }
 
-/// The loop and all that it owns.
+/// The polling loop.
 #[derive(Debug)]
 pub(super) struct Worker<I> {
     io: I,

@@ -7,7 +7,8 @@ use crate::exchange::tap::Fate;
 use crate::memory::pool::Chunk;
 use crate::rings::io::{Io, BATCH, FEW};
 
-/// Maximum number of data and control frames that one round sends on a port: an eighth of what it receives from a port.
+/// Maximum number of data and control frames that one round sends on a port: an eighth of the maximum received from a
+/// port.
 const TRANSMIT_FRAMES: usize = BATCH;
 /// The same while no more than [a few](FEW) frames wait in the RX rings.
 const TRANSMIT_FEW: usize = FEW;

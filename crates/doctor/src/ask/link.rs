@@ -86,8 +86,8 @@ fn number(statistics: &[u8], index: usize) -> u64 {
     u64_at(statistics, 8 * index).unwrap_or(0)
 }
 
-/// Frames received with an error, or lost, as counted by a device (`struct rtnl_link_stats64`). Drivers differ in what
-/// they count.
+/// Frames received with an error, or lost, as counted by a device (`struct rtnl_link_stats64`). Drivers count
+/// different events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveErrors {
     /// `rx_length_errors`.

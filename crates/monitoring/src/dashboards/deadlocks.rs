@@ -1,4 +1,5 @@
-//! Course of a deadlock: what stalled, which switch found the loop, which released it, and the times.
+//! Course of a deadlock: stalled ports, the switch that found the loop, the one that released it, and
+//! the times.
 
 use super::select::{PORT, QUEUE, SWITCH};
 use super::{panel, row, unit, variable, Dashboard};

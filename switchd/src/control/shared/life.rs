@@ -17,7 +17,7 @@ use crate::model::clock;
 pub enum Stage {
     /// It forwards.
     Running,
-    /// It admits no more frames and sends what is buffered.
+    /// It admits no more frames and sends buffered ones.
     Draining,
     /// It ends: all waits are cancelled.
     Ending,

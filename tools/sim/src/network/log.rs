@@ -67,7 +67,7 @@ impl<K> Log<K> {
         parts
     }
 
-    /// Joins the parts: the result is what one log would have kept.
+    /// Joins the parts: the result is the same as that of one log.
     pub(super) fn join(parts: Vec<Self>) -> Self {
         let mut whole = Self::new(parts.first().map_or(0, |part| part.capacity));
         for part in parts {

@@ -170,7 +170,7 @@ fn switch_plan(
     }
 }
 
-/// Sets what LLDP would learn: neighbours with Levels.
+/// Sets the findings of LLDP: neighbours with Levels.
 fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], built: &mut Switch) {
     for (port, config) in ports.iter().zip(&mut built.ports) {
         if let PortPeer::Switch(peer) = port.peer {

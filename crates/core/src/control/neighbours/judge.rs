@@ -16,7 +16,7 @@
 //! settings. If their D differed now, both announcements would stem from before a restart; but the switch that
 //! restarted last has heard the other's present announcement. The announcement that it hears us is required as well:
 //! Feedback to an enhanced neighbour has no XOFF and no trailing zero, and a neighbour that treats us as unknown does
-//! not resume before it receives 0. This is not what prevents loss, but makes both come to the same conclusion.
+//! not resume before it receives 0. This does not prevent loss, but lets both come to the same conclusion.
 //!
 //! An unknown neighbour gets and sends Feedback in a form that every kind understands. So it is the choice while two
 //! switches negotiate, and where several are heard: most likely one under an old and a new name. LLDP without our TLV
@@ -158,8 +158,8 @@ fn coding_mismatch(port: &AnnouncedPort, entry: &Entry) -> Option<LevelMismatch>
     differ.then_some(LevelMismatch::Coding { ours, theirs })
 }
 
-/// Returns the neighbour's mode when both speak the Level protocol in the same way; `Err(None)`
-/// when one of them legitimately does not speak it.
+/// Returns the neighbour's mode when both support the Level protocol in the same way; `Err(None)` when one of them
+/// legitimately does not support it.
 fn level_mismatch(port: &AnnouncedPort, entry: &Entry) -> Result<WeirV1, Option<LevelMismatch>> {
     let Some(Weir::V1(ours)) = port.announcement.weir else {
         return Err(None);

@@ -41,7 +41,7 @@ crate::named! {
     /// Reason why a neighbour is no longer known.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Lost {
-        /// Its time to live ended.
+        /// Its time to live expired.
         Expired => "expired",
         /// It sent a shutdown LLDPDU, with a time to live of zero.
         Goodbye => "goodbye",

@@ -114,7 +114,7 @@ pub(super) struct Forwarding {
 }
 
 impl Forwarding {
-    /// The configured routes, and room for what [`EcmpConfig`](crate::config::EcmpConfig) allows in addition.
+    /// The configured routes, and room for the additions that [`EcmpConfig`](crate::config::EcmpConfig) allows.
     pub(super) fn new(config: &SwitchConfig) -> Self {
         let with_buckets = config.routes.iter().filter(|route| route.ports.len() > 1);
         let buckets: usize = with_buckets.map(|route| usize::from(route.buckets)).sum();

@@ -52,8 +52,8 @@ impl ReleaseRule {
         self.exclusive_until != Instant::FAR_FUTURE
     }
 
-    /// Returns true if the next frame should be one of the loop's, if one waits: one in [`BY_TURNS`] is not, so that no
-    /// other frame waits for the whole preference.
+    /// Returns true if the next frame should be one of the loop's, if one waits. One in [`BY_TURNS`] is not, so that
+    /// other frames do not wait for the whole preference.
     pub(in crate::switch) fn prefers(&self) -> bool {
         !self.departures.is_multiple_of(BY_TURNS)
     }

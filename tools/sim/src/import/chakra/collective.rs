@@ -26,7 +26,7 @@ pub(super) struct Transfer {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Arrivals {
     pub(super) transfers: Vec<usize>,
-    /// They depend on what the rank itself sent when the node began: waiting for them includes waiting for that.
+    /// They depend on the rank's own transfers when the node began: waiting for them includes waiting for those.
     pub(super) imply_beginning: bool,
 }
 
@@ -279,8 +279,8 @@ impl Steps<'_> {
         arrivals.imply_beginning = imply_beginning;
     }
 
-    /// Each member sends to the next; from the second step on, what it received last. Members that receive in the last step
-    /// are finished.
+    /// Each member sends to the next; from the second step on, it forwards the part received last. Members that receive
+    /// in the last step are finished.
     fn ring(&mut self, steps: usize, part: Bytes, imply: bool) -> Result<(), ChakraError> {
         let count = self.nodes.len();
         // By member: the last transfer received.

@@ -394,7 +394,7 @@ impl Flow {
         Some(acknowledged.saturating_since(self.plan.start))
     }
 
-    /// Returns the length of the next new frame, and subtracts it from what is left.
+    /// Returns the length of the next new frame, and subtracts it from the remaining bytes.
     fn take_length(&mut self) -> Bytes {
         let length = self
             .plan

@@ -47,7 +47,7 @@ struct Shared<'a> {
     /// Times at which the run is observed; the last is its end.
     stops: &'a [Instant],
     meeting: Meeting,
-    /// Two, used alternately: a thread leaving the last meeting may still read there what was handed over, while another
+    /// Two, used alternately: a thread leaving the last meeting may still read the hand-over there, while another
     /// prepares the next. None is two meetings ahead of another.
     desks: [Desk; 2],
     /// Counters by part.

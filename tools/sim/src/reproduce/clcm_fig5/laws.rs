@@ -5,10 +5,11 @@
 //! Let C be the rate and X = X_off / C. Each egress serves its ingress ports in turn. Without pauses the last switch gives
 //! each of its three inputs C/3, every other one C/2 to each of its two. The hosts of the last switch, 2C/3 together, get
 //! C/2 at the next one, so its buffer fills at C/6; and the flow that passes the last switch arrives with C/2 and leaves
-//! with C/3: its buffer also fills at C/6. Both are full after 6 X. Now the last link carries no more than what leaves: C/4
-//! remains for the passing flow. Upstream, a flow that has become slower limits the one next to it to the same rate, since
-//! they share the buffer after the link: the next flow arrives with C/2 and leaves with C/4, and fills its buffer in 4 X;
-//! then the one before, in another 4 X. At 14 X all four buffers are full, and every round halves all rates.
+//! with C/3: its buffer also fills at C/6. Both are full after 6 X. Now the last link carries no more than the
+//! departing flow: C/4 remains for the passing flow. Upstream, a flow that has become slower limits the one next to it
+//! to the same rate, since they share the buffer after the link: the next flow arrives with C/2 and leaves with C/4,
+//! and fills its buffer in 4 X; then the one before, in another 4 X. At 14 X all four buffers are full, and every round
+//! halves all rates.
 //!
 //! Hence T = 14 X. This assumes buffers that fill slowly compared with R, the round trip of a pause: if X is below about two
 //! R, most of a buffer's content arrived after its pause was sent, and its size matters little.
