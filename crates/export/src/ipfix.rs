@@ -206,7 +206,7 @@ const RECORD_BYTES: usize = {
 /// Pauses in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// Their time in nanoseconds since the record before.
+    /// Their time in nanoseconds since the previous record.
     pub nanos: u64,
     /// Pauses that have begun since.
     pub begun: u32,
@@ -248,7 +248,7 @@ pub struct Record<'a> {
     pub drops: u64,
 }
 
-/// A message to a collector, which is written again and again into the same memory.
+/// A message to a collector; every message is written into the same memory.
 #[derive(Clone, Debug)]
 pub struct Message {
     writer: Writer,
@@ -309,7 +309,7 @@ impl Message {
         self.close_set(start);
     }
 
-    /// Adds a record. Returns false and changes nothing where there is no room for it.
+    /// Adds a record. Returns false, without any change, if there is no room for it.
     pub fn add(&mut self, record: &Record<'_>) -> bool {
         let name = cut(record.port);
         let header = match self.set {

@@ -14,7 +14,7 @@ use super::Shared;
 const KEPT_AFTER: Duration = Duration::from_millis(50);
 /// Neighbours that are paused send nothing that would delay a frame for longer.
 const KEPT_AFTER_IN_PAUSE: Duration = Duration::from_millis(10);
-/// A slow line or receiver is given so long to be done with its frames.
+/// Time that a slow line or receiver has to release its frames.
 const KEPT_WAIT: std::time::Duration = std::time::Duration::from_millis(300);
 /// Frames in the switch are given so long to leave while neighbours are paused.
 const LEAVE_WAIT: std::time::Duration = std::time::Duration::from_millis(100);

@@ -75,7 +75,7 @@ pub(super) async fn until_end(
     }
 }
 
-/// A signal that may end the switch asks for this.
+/// Request by a signal that may end the switch.
 enum Asked {
     Stop(&'static str),
     Restart {

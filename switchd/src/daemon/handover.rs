@@ -80,8 +80,8 @@ pub(super) fn lose_keeper(shared: &Shared) {
         .set_trouble("keeper", Some((Trouble::KeeperGone, text)));
 }
 
-/// Pauses the neighbours for the next switch. If a sent frame then stays with somebody, they go on and the next switch is ended:
-/// it could not have the device.
+/// Pauses the neighbours for the next switch. If another program then still holds a sent frame, the neighbours resume
+/// and the next switch is ended: it could not use the device.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
-//! The way to a collector: a UDP socket that is never waited for.
+//! The path to a collector: a UDP socket that is never waited for.
 //!
-//! The socket is not connected: connect(2) is none of the system calls of a running switch.
+//! The socket is not connected: a running switch may not call connect(2).
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

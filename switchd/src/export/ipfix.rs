@@ -69,7 +69,7 @@ struct Sender<'a> {
     collector: Collector,
     message: Message,
     has_template: bool,
-    /// As the last records have it, [`SLOTS`] for each port.
+    /// As in the last records, [`SLOTS`] for each port.
     told: Vec<QueueReading>,
     /// Values of `told` before the message that is being written.
     before: Vec<Before>,

@@ -204,8 +204,8 @@ fn out_of_reach(run_dir: &Path, socket: &Path) -> Option<PathBuf> {
     (!is_usable).then(|| of_socket.to_owned())
 }
 
-/// Checks that `in_force`, from which a previous switch is started again, is a file of the run directory that it names. A
-/// switch that was taken over could otherwise have root start from any file.
+/// Checks that `in_force`, from which a previous switch is started again, is a file of the run directory that it names.
+/// A compromised switch could otherwise make root start from any file.
 ///
 /// # Errors
 ///

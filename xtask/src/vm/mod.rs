@@ -111,8 +111,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", num_args = 1.., group = "tabled", conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "devices"])]
     kernel: Vec<Kernel>,
     /// With --kernel: only what CI checks. Programs load, the shipped
-    /// configuration forwards and pauses, the unit starts, and a dataplane thread
-    /// that was taken over is refused everything, also under the unit.
+    /// configuration forwards and pauses, the unit starts, and a compromised
+    /// dataplane thread is refused everything, also under the unit.
     #[arg(long, requires = "kernel")]
     loading: bool,
     /// With --kernel: only the commands of the book's Ten minutes, which take

@@ -7,8 +7,8 @@ use super::Worker;
 use crate::rings::io::Io;
 
 impl<I: Io> Worker<I> {
-    /// Returns the station that a group frame asks for, if it is known and reachable; `None` for a frame that is flooded
-    /// unchanged. Counts both.
+    /// Returns the station that a group frame requests, if it is known and reachable; `None` for a frame that is
+    /// flooded unchanged. Counts both.
     #[cold]
     pub(super) fn station_asked_for(
         &mut self,

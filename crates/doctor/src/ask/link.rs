@@ -57,7 +57,7 @@ pub struct Device {
     pub other_end: Option<u32>,
     /// Id of the network namespace of that device, if it is another one.
     pub other_namespace: Option<u32>,
-    /// Frames that it did not pass on.
+    /// Frames that it did not forward.
     pub errors: ReceiveErrors,
     /// Frames sent and dropped.
     pub counts: Counts,

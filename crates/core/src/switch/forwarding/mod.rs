@@ -2,7 +2,7 @@
 //!
 //! A static entry is a single port or a group of them. A group's flows are spread over buckets by flow hash and the
 //! buckets over its members; a pin takes one flow out of its bucket. Rerouting moves buckets and pins: the members of a
-//! group are equally good by construction of the routes. The recent-flow monitor knows which flows are worth a move.
+//! group are equally good by construction of the routes. The recent-flow monitor knows the flows that are worth moving.
 //!
 //! Flooding and learning need a network without loops: probes find them, and ports are blocked.
 //!

@@ -18,9 +18,9 @@
 //!
 //! The detector takes eight samples in one detection time t and adds whole ones, so the last port of the loop is suspected
 //! between t and 9/8 t after its last frame. Its CLCM passes n switches, each with a control latency L up and another down,
-//! and a propagation delay d. The elected switch asks its dataplane to move the loop's own flows, has none, and asks for
-//! those that enter there: (2n + 4) L + n d. A switch forwards a message at most once in half an interval, which may cost
-//! another interval.
+//! and a propagation delay d. The elected switch asks its dataplane to move the loop's own flows, has none, and
+//! requests those that enter there: (2n + 4) L + n d. A switch forwards a message at most once in half an interval,
+//! which may cost another interval.
 
 use serde_json::{json, Value};
 use weir_core::{Duration, Instant};
