@@ -67,7 +67,7 @@ weir_core::counters! {
     #[serde(default)]
     DeviceLosses, DEVICE_LOSSES "device_" {} {
         DEVICE_LOSSES "weir_device_losses_total" ["port", "kind"] Always
-            "Frames that the port's device did not hand over, as it counts them itself (ip -s -s link), since the device is there."
+            "Frames that the port's device lost, by its own counters (ip -s -s link), since the device exists."
             {
                 rx_missed_total ["rx_missed"] "Frames for which the device had no room.";
                 rx_fifo_total ["rx_fifo"] "Frames for which a queue of the device had no buffer.";
@@ -76,7 +76,7 @@ weir_core::counters! {
                 rx_crc_total ["rx_crc"] "Frames with a bad checksum: cable, transceiver or the other end.";
                 rx_frame_total ["rx_frame"] "Frames that were misaligned.";
                 rx_dropped_total ["rx_dropped"] "Frames that driver or kernel dropped behind the device, beyond those that the XDP program and the sockets account for.";
-                rx_other_total ["rx_other"] "Frames with errors of no other kind: `ethtool -S` may say which.";
+                rx_other_total ["rx_other"] "Frames with errors of no other kind: `ethtool -S` may have details.";
             }
     }
 
@@ -95,7 +95,7 @@ weir_core::counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     GnmiCounters, GNMI_COUNTERS "gnmi_" {} {
         GNMI_CALLS "weir_gnmi_calls_total" ["method"] Always
-            "Calls of gNMI, those that were refused included."
+            "Calls of gNMI, including refused ones."
             {
                 capabilities ["Capabilities"] "Calls of Capabilities.";
                 gets ["Get"] "Calls of Get.";
@@ -111,11 +111,11 @@ weir_core::counters! {
                 unimplemented ["unimplemented"] "Changes, and encodings and modules that the switch does not have.";
                 streams ["streams"] "As many subscribers as the switch takes were there.";
                 too_large ["too_large"] "The answer to a Get would have been longer than clients take.";
-                slow_readers ["slow_reader"] "The subscriber did not read what it was told.";
-                silent ["silent"] "The subscriber did not say what it subscribes to.";
+                slow_readers ["slow_reader"] "The subscriber did not read its updates.";
+                silent ["silent"] "The client sent no subscription.";
             }
         GNMI_UPDATES "weir_gnmi_updates_total" [] Always
-            "Values and deletions told to subscribers of gNMI."
+            "Values and deletions sent to subscribers of gNMI."
             { updates []; }
     }
 
@@ -202,7 +202,7 @@ weir_core::counters! {
             "Checksums of TCP and UDP that hosts left to a virtual device, and that the switch finished."
             { checksums_finished []; }
         ADDRESS_REQUESTS "weir_dataplane_address_requests_total" ["outcome"] Always
-            "ARP requests and IPv6 neighbor solicitations from hosts that look for another one, with multicast.suppress: sent to that station alone, or flooded."
+            "ARP requests and IPv6 neighbor solicitations from hosts that look for another host, with multicast.suppress: sent to that station alone, or flooded."
             {
                 address_requests_directed ["directed"] "Requests for the MAC address of a station that were sent to it alone.";
                 address_requests_unknown ["unknown"] "Requests that were flooded because no station has the address.";
@@ -212,7 +212,7 @@ weir_core::counters! {
             "Events of the dataplane lost because the queue to the control plane was full."
             { events_lost []; }
         COMMANDS_REFUSED "weir_commands_refused_total" [] Always
-            "Commands that the dataplane refused: the egress is released for another loop, a control queue is full, or a change of routes is not possible."
+            "Commands that the dataplane refused: the egress is released for another loop, a control queue is full, or a change of routes is impossible."
             { commands_refused []; }
     }
 }

@@ -171,7 +171,7 @@ pub const ELEMENTS: [Element; 14] = [
         10,
         U32,
         "quantity, credits",
-        "The neighbour's credits at most; 0 before it has told, and in a class without credits",
+        "Maximum number of the neighbour's credits; 0 until it reports it, and in a class without credits",
     ),
     own(
         "weirCreditsOutstanding",

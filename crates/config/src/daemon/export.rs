@@ -49,7 +49,7 @@ settings! {
         "observation-domain" observation_domain: u32 = 1, "", Restart, valid::within(1, u32::MAX.into());
             "The switch's number among those that send to the collector, 1 to 4294967295."
         "enterprise" enterprise: u32 = DOCUMENTATION_ENTERPRISE, "", Restart, valid::within(1, u32::MAX.into());
-            "Private enterprise number of the elements that IANA has none for, 1 to 4294967295. The default is the number for documentation: set the number of your organisation, if it has one."
+            "Private enterprise number of the elements without an IANA number, 1 to 4294967295. The default is the number for documentation: set the number of your organisation, if it has one."
     }
 }
 

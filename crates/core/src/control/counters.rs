@@ -61,6 +61,6 @@ crate::counters! {
             { malformed_tlvs [] "TLVs in frames otherwise understood that hold what they must not (statsTLVsDiscardedTotal)."; }
         LLDP_EXPIRED "weir_lldp_expired_total" ["port"] Always
             "Neighbours whose TTL expired."
-            { expired [] "Neighbours that were not heard for as long as they wanted to be believed (statsAgeoutsTotal)."; }
+            { expired [] "Neighbours that were silent for longer than their time to live (statsAgeoutsTotal)."; }
     }
 }

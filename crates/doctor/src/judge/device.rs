@@ -135,7 +135,7 @@ pub(super) fn xdp(case: &Case<'_>) -> Finding {
         ),
         (None, Some(_)) => Finding::problem(
             Check::Xdp,
-            "the switch runs, but its program is not attached any more",
+            "the switch runs, but its program is no longer attached",
             command("switchctl restart"),
         ),
         (None, None) => possible(case),

@@ -20,7 +20,7 @@ const UNFINISHED: (&str, &str, &str) = (
 const TAGS: (&str, &str, &str) = (
     "tx-vlan-hw-insert",
     "txvlan",
-    "keeps the VLAN tag beside the frame, where the program does not see it",
+    "keeps the VLAN tag outside the frame, where the program does not see it",
 );
 /// Segmentation offloads if the program runs in the network stack: with native XDP the other end cannot use them.
 const MERGING: (&str, &str, &str) = (

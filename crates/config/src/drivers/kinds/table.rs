@@ -33,7 +33,7 @@ const fn tunnel(name: &'static str, what: &'static str, source: &'static str) ->
         pauses: "pass; the path itself is not paused",
         takes: Takes::Lossy {
             because: TUNNEL,
-            remedy: Remedy::Words("use a link of its own, or no lossless class"),
+            remedy: Remedy::Words("use a separate link, or no lossless class"),
             not_native: None,
         },
         source,
@@ -182,7 +182,7 @@ pub const KINDS: &[Kind] = &[
     refused(
         "netkit",
         "a netkit device",
-        [NONE, "**sent frames arrive without a protocol**, and the peer drops them", "sent ones are dropped alike"],
+        [NONE, "**sent frames arrive without a protocol**, and the peer drops them", "sent ones are also dropped"],
         "frames of AF_XDP arrive at its peer without a protocol, and the peer drops them",
         Remedy::Words("use a veth pair instead: `ip link add {device} type veth peer name PEER`"),
     ),
@@ -243,7 +243,7 @@ pub const KINDS: &[Kind] = &[
         "vrf",
         "a routing table's device (VRF)",
         [NONE, "IP packets of its ports", NONE],
-        "it stands for a routing table and carries no frames of its own",
+        "it represents a routing table and carries no frames itself",
         Remedy::Words("make one of its ports the port"),
     ),
     tunnel("vxlan", "a VXLAN tunnel", TRIED),
