@@ -10,7 +10,7 @@ const READ: &str = "not tried: by the kernel's sources";
 const TRIED: &str = "tried: `cargo xtask vm-test --devices`";
 const SEEN: &str = "seen in guests, Linux 6.12 to 7.3";
 const TUNNEL: &str =
-    "the path of the tunnel can drop frames, and no pause reaches what sends on it";
+    "the path of the tunnel can drop frames, and no pause reaches the senders on it";
 
 /// A kind without problems.
 const PLAIN: Kind = Kind {
@@ -84,7 +84,7 @@ pub const KINDS: &[Kind] = &[
         name: "bond",
         mode: Some(1), // BOND_MODE_ACTIVEBACKUP
         what: "a bond in mode active-backup",
-        native: "**what is received is lost** at its port; sending works",
+        native: "**received frames are lost** at its port; sending works",
         takes: Takes::Generic {
             because: "in native mode every received frame is lost at the bond's own port",
         },
@@ -94,7 +94,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "bond",
         what: "a bond in another mode",
-        native: "**what is received is lost** at its port; sending works",
+        native: "**received frames are lost** at its port; sending works",
         pauses: "sent by one of its ports only",
         takes: Takes::Lossy {
             because: "a pause stops one of the bond's links, and frames go on arriving on the others",
@@ -110,7 +110,7 @@ pub const KINDS: &[Kind] = &[
         "bridge",
         "a bridge of Linux",
         [NONE, "to and from the bridge's own host side", "**none**"],
-        "the bridge forwards what the switch sends by its own table, and takes pauses for itself",
+        "the bridge forwards the switch's frames by its own table, and consumes pauses",
         Remedy::Words("make the bridge's ports the ports of the switch (`ip link set dev PORT nomaster`)"),
     ),
     refused(
@@ -147,8 +147,8 @@ pub const KINDS: &[Kind] = &[
     refused(
         "loopback",
         "the loopback device",
-        [NONE, "what is sent comes back", "come back"],
-        "what the switch sends comes back to it",
+        [NONE, "sent frames come back", "come back"],
+        "frames sent by the switch come back to it",
         Remedy::Words("name a device that leads to another machine or namespace"),
     ),
     Kind {
@@ -176,7 +176,7 @@ pub const KINDS: &[Kind] = &[
         "macvtap",
         "a macvtap device",
         [NONE, "received frames go to its file", NONE],
-        "what it receives goes to the program that has its file open",
+        "received frames go to the program that has its file open",
         LOWER,
     ),
     refused(
