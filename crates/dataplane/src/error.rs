@@ -101,7 +101,7 @@ pub enum DataplaneError {
         reason: String,
     },
     /// Frames arrive on a queue that no socket receives from.
-    #[error("port {port}: device `{device}` receives by {has} queues, and queue {queue} has no socket: its frames would be lost; remove `queues` from the port, so that each queue gets one, or use fewer queues (`ethtool -L {device} combined N`, `ethtool -X {device} equal N`; `ethtool -l` shows how many there are once the program is attached)")]
+    #[error("port {port}: device `{device}` receives on {has} queues, and queue {queue} has no socket: its frames would be lost; remove `queues` from the port, so that each queue gets one, or use fewer queues (`ethtool -L {device} combined N`, `ethtool -X {device} equal N`; `ethtool -l` shows how many there are once the program is attached)")]
     Queues {
         /// The port.
         port: String,
@@ -113,7 +113,7 @@ pub enum DataplaneError {
         queue: u32,
     },
     /// Credits count the slots of a single ring.
-    #[error("port {port}: device `{device}` receives by {has} queues, and classes with credits need ports with one: use one queue (`ethtool -L {device} combined 1`; `ethtool -l` shows how many there are once the program is attached), or write mode = \"pfc\"")]
+    #[error("port {port}: device `{device}` receives on {has} queues, and classes with credits need ports with one: use one queue (`ethtool -L {device} combined 1`; `ethtool -l` shows how many there are once the program is attached), or write mode = \"pfc\"")]
     CreditQueues {
         /// The port.
         port: String,

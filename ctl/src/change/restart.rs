@@ -36,7 +36,7 @@ struct Checked {
     can_restart: bool,
 }
 
-/// Has the keeper try if the next daemon could start.
+/// Has the keeper test whether the next daemon could start.
 pub fn check(target: &Target, output: &Output) -> Result<()> {
     let path = "/v1/restart?check=true";
     let Restarting { pid, .. } =

@@ -79,7 +79,7 @@ pub(super) async fn until_end(
 enum Asked {
     Stop(&'static str),
     Restart {
-        /// True to only try if the next switch could start.
+        /// True to only test whether the next switch could start.
         is_trial: bool,
     },
 }

@@ -73,7 +73,7 @@ impl Form<Vec<(u16, Priority)>> for UdpPorts {
                 (None, _) => complain(format!("`{text}` is not a UDP port; valid: 1 to 65535")),
                 // 4791 and 04791 are two keys.
                 (Some(port), _) if ports.iter().any(|(other, _)| *other == port) => {
-                    complain(format!("port {port} is there twice"));
+                    complain(format!("port {port} is listed twice"));
                 }
                 (Some(_), _) if ports.len() == ENTRIES_MAX => {
                     complain(format!(

@@ -72,7 +72,7 @@ pub enum ConfigError {
         rate_min: BitRate,
         rate_max: BitRate,
     },
-    #[error("priority {priority}: at {rate_max} a frame of {frame} takes {} ms, and the detector would take that for a deadlock after {} ms (detect). Raise the highest rate or the detection time", .takes.as_secs_f64() * 1e3, .detect.as_secs_f64() * 1e3)]
+    #[error("priority {priority}: at {rate_max} a frame of {frame} takes {} ms, and the detector would report that as a deadlock after {} ms (detect). Raise the highest rate or the detection time", .takes.as_secs_f64() * 1e3, .detect.as_secs_f64() * 1e3)]
     RateMaxTooLow {
         priority: Priority,
         rate_max: BitRate,

@@ -32,7 +32,7 @@ pub enum Signal {
     Reload,
     /// Restart under the keeper.
     Restart,
-    /// Have the keeper try if the next switch could start, and continue.
+    /// Have the keeper test whether the next switch could start, and continue.
     TryRestart,
 }
 

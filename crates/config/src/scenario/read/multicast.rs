@@ -81,7 +81,7 @@ fn written(
             let [a, b] = links[link].ends.map(name);
             table.complain(
                 "links",
-                format!("`{a}-{b}` closes a loop with the links before it, and frames to group addresses would go round it for ever: remove one of them"),
+                format!("`{a}-{b}` closes a loop with the links before it, and frames to group addresses would circulate for ever: remove one of them"),
             );
         }
         Err(NoTree::Apart(a, b)) => table.complain(
