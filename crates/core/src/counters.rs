@@ -36,8 +36,8 @@ crate::named! {
         TableFull => "table_full",
         /// The switch is shutting down and admits no more frames.
         Draining => "draining",
-        /// The frame's ingress port is down, or its egress port cannot send: the link has been down for longer than
-        /// frames wait for it, the device is gone, or the transmitter does not complete frames.
+        /// The frame's ingress port is down, or its egress port cannot send. In that case the link has been down for
+        /// longer than frames wait for it, the device is gone, or the transmitter does not complete frames.
         PortDown => "port_down",
         /// A host that is policed instead of paused has filled its ingress buffer.
         Policed => "policed",

@@ -1,7 +1,7 @@
 //! The user as whom a switch runs once it has started.
 //!
 //! The process starts as root, and changes to this user before its first other thread. It keeps the capabilities of a switch,
-//! so that kernels without Landlock also deny it root's files.
+//! so kernels without Landlock also deny it access to root's files.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -84,8 +84,8 @@ fn xoff(link: Link) -> Bytes {
     Bytes::new((frames + 1) * CHARGING.charged(FRAME).get())
 }
 
-/// Returns the lowest limit of which enough is never tied up: credits of the frames sent until the first one's have come
-/// back, of a frame that waits for them, and those that the receiver collects for one message.
+/// Returns the lowest limit that never stops the sender. It covers the credits of frames sent until those of the first
+/// one have returned, of a frame that waits for them, and those that the receiver collects for one message.
 fn credit_limit(link: Link) -> Result<Bytes> {
     let on_line = FRAME + LINE_OVERHEAD;
     // As for XOFF, and the frame leaves the buffer before its credits return.

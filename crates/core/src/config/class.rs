@@ -39,8 +39,8 @@ pub struct LevelRules {
     /// Minimum Level of the class's frames, in every switch of the network. They may then reach Level `level_min` + h
     /// after h links, so D must cover the longest route plus this.
     pub level_min: Level,
-    /// False for a class that sends regardless of Feedback, because the buffers behind each link belong to it alone and
-    /// are large enough: no Feedback is sent for it, and excess frames are dropped.
+    /// False for a class that sends regardless of Feedback, because the buffers behind each link belong only to it and
+    /// are large enough. No Feedback is sent for it, and excess frames are dropped.
     pub obeys_feedback: bool,
 }
 

@@ -34,9 +34,9 @@ pub(crate) struct Wish {
 /// Allocates memory of `chunks` chunks, and a socket on it for every queue of the ports that have a
 /// device.
 ///
-/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the first decides, and later
-/// ones that cannot do the same are refused. With `zero-copy = "auto"`, a single port without zero-copy therefore puts all
-/// ports into copy mode.
+/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode. The first decides, and
+/// later ones that cannot do the same are refused. With `zero-copy = "auto"`, a single port without zero-copy therefore
+/// puts all ports into copy mode.
 pub(crate) fn bind(
     config: &DaemonConfig,
     devices: &[Option<Device>],

@@ -14,7 +14,7 @@
 //! Two switches that treat each other as enhanced must have the same D. Any other error loses no frame
 //! (`crates/core/tests/neighbours/neighbour_changes.rs`). Each has compared the other's announcement with its own
 //! settings. If their D differed now, both announcements would stem from before a restart; but the switch that
-//! restarted last has heard the other's present announcement. The announcement that it hears us is required as well:
+//! restarted last has heard the other's present announcement. The announcement that it hears us is required as well.
 //! Feedback to an enhanced neighbour has no XOFF and no trailing zero, and a neighbour that treats us as unknown does
 //! not resume before it receives 0. This does not prevent loss, but lets both come to the same conclusion.
 //!

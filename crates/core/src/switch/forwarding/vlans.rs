@@ -238,8 +238,8 @@ impl Switch {
     }
 
     /// The form in which the frame under `handle`, which has the form in which it leaves, must arrive on `ingress` to
-    /// be in the same VLAN: for a caller that hands over frames that could not leave. `None` in a switch that ignores
-    /// tags.
+    /// be in the same VLAN. It is for a caller that hands over frames that could not leave. `None` in a switch that
+    /// ignores tags.
     pub fn form_to_come_in(&self, ingress: PortId, handle: FrameHandle) -> Option<Form> {
         let Held {
             vlan,

@@ -35,7 +35,7 @@ impl GrantsGiven {
     }
 
     /// Adopts the count of frames that the neighbour had sent at its request. Missing frames are lost only if they were
-    /// also missing at its previous request: an echo message may have overtaken frames, or frames it, and counting
+    /// also missing at its previous request. An echo message may have overtaken frames, or frames it, and counting
     /// frames still in flight would permit frames for which there is no room. A neighbour that has restarted counts
     /// from zero.
     ///

@@ -1,8 +1,8 @@
 //! Frames for a port whose link is down: they wait for a bounded time, and are then dropped.
 //!
-//! A link that flaps loses no waiting frame. A link that stays down must not block other traffic: frames that wait for
-//! it are charged to their ingress ports, whose lossy frames are dropped and whose neighbours are paused once those
-//! buffers are full. A lossless frame may cost its sender a pause of
+//! A link that flaps loses no waiting frame. A link that stays down must not block other traffic. Frames that wait for
+//! it are charged to their ingress ports. Once those buffers are full, lossy frames of these ports are dropped and
+//! their neighbours are paused. A lossless frame may cost its sender a pause of
 //! [`link_down_hold`](crate::SwitchConfig::link_down_hold). Meanwhile lossy frames use at most half of a buffer, so
 //! that the other half is left for frames to other ports.
 

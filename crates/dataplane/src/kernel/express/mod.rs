@@ -58,8 +58,8 @@ struct PortSide {
     is_refused: bool,
     /// True if its frames need room but programs cannot check for it: in generic mode, or without kernel support.
     is_blind: bool,
-    /// A veth that offers TCP segmentation passes the core's frames to its peer's CPU, and redirected ones to the peer's
-    /// NAPI unless a program is attached there, so frames could be reordered.
+    /// A veth that offers TCP segmentation passes the core's frames to its peer's CPU. It passes redirected ones to the
+    /// peer's NAPI unless a program is attached there, so frames could be reordered.
     segmentation: SwitchedOff,
     is_managed: bool,
     device: Option<Device>,

@@ -11,8 +11,8 @@
 //! and fills its buffer in 4 X; then the one before, in another 4 X. At 14 X all four buffers are full, and every round
 //! halves all rates.
 //!
-//! Hence T = 14 X. This assumes buffers that fill slowly compared with R, the round trip of a pause: if X is below about two
-//! R, most of a buffer's content arrived after its pause was sent, and its size matters little.
+//! Hence T = 14 X. This assumes buffers that fill slowly compared with R, the round trip of a pause. If X is below
+//! about two R, most of a buffer's content arrived after its pause was sent, and its size matters little.
 //!
 //! # Time from the lock to the reroute
 //!
