@@ -12,7 +12,7 @@ pub struct Reload {
     pub dry_run: bool,
     /// Settings now in force, by key.
     pub applied: Vec<AppliedSetting>,
-    /// Settings of the file that could not be applied, by key. If there are any, nothing of the file is applied, unless
+    /// Settings of the file that could not be applied, by key. If there are any, none of the file is applied, unless
     /// it is only `log.level`, which the command line overrides.
     pub kept: Vec<KeptSetting>,
     /// Settings that could be applied but were not, because of `kept`.

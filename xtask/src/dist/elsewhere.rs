@@ -70,7 +70,9 @@ pub fn check(places: &[Place], no_install: bool) -> Result<()> {
             Place::Noble => ubuntu(&work)?,
             _ => apt::configured_archive()?,
         };
-        let name = place.to_possible_value().context("a place has a name")?;
+        let name = place
+            .to_possible_value()
+            .context("a place without a name")?;
         let mut command = Command::new("unshare");
         command
             .args(["--mount", "--propagation", "private"])

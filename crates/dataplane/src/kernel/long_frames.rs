@@ -78,7 +78,7 @@ pub(crate) fn check(
             port = port.name,
             device = name,
             mend = up_with_lro(name),
-            "lro is off: frames above {} B may be lost, and are rx_other then",
+            "lro is off: frames above {} B may be lost, and then count as rx_other",
             longest.get()
         );
         return Ok(None);

@@ -69,7 +69,7 @@ pub(crate) fn bind(
         device = port(sharing),
         without = port(bound.sockets.len()),
         %refused,
-        "the kernel has no memory for ports with and without zero-copy: all ports are copied"
+        "the kernel shares no memory between ports with and without zero-copy: all ports are copied"
     );
     // Once used by a zero-copy socket, a UMEM accepts only such sockets.
     drop(bound);

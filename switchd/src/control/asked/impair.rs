@@ -223,7 +223,7 @@ async fn last(shared: &Shared, place: usize, entry: &Entry, doing: &Doing) {
             }
             tracing::error!(
                 id = entry.id,
-                "cannot end an impairment early: it lasts until its time is over"
+                "cannot end an impairment early: it continues to its time limit"
             );
         }
         Doing::Pause(priority, on, period) => {
@@ -285,7 +285,7 @@ fn tell(shared: &Shared, entry: &Entry, name: EventName) {
             port,
             what,
             seconds = entry.request.seconds,
-            "impaired on purpose, until its time is over or `switchctl impair stop`"
+            "impaired on request, until its time limit or `switchctl impair stop`"
         );
     } else {
         tracing::warn!(

@@ -334,7 +334,7 @@ impl Reloader {
                     let held_back = report.held_back.len();
                     tracing::error!(
                         held_back,
-                        "nothing of the file was applied: a setting is impossible"
+                        "the file was not applied: a setting cannot take effect"
                     );
                 }
             }

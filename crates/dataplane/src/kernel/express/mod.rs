@@ -78,7 +78,7 @@ impl ExpressPath {
         if let Err(why) = &opened {
             tracing::warn!(
                 because = why.name(),
-                "no port uses the express path, though the settings ask for it: {}",
+                "no port uses the express path, although the settings request it: {}",
                 why.meaning()
             );
         }
@@ -157,7 +157,7 @@ impl ExpressPath {
                 });
             }
             Err(error) => {
-                tracing::warn!(%port, %error, "no frames leave by the port on the express path");
+                tracing::warn!(%port, %error, "the port does not send on the express path");
             }
         }
     }
