@@ -149,7 +149,7 @@ weir_core::counters! {
             "Messages for the IPFIX collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
             {
                 messages_sent ["sent"] "Messages that the kernel took.";
-                messages_refused ["refused"] "Errors that came back for messages sent before.";
+                messages_refused ["refused"] "Errors returned for earlier messages.";
                 messages_lost ["lost"] "Messages that the kernel did not take.";
             }
         IPFIX_RECORDS "weir_ipfix_records_total" ["outcome"] Always

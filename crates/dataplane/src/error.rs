@@ -83,7 +83,7 @@ pub enum DataplaneError {
         reason: String,
     },
     /// The shared memory requires huge pages, which could not be mapped.
-    #[error("huge-pages = \"require\": cannot map {pages} huge pages of 2 MiB for the UMEM: {reason}; reserve them with `sysctl vm.nr_hugepages={pages}`, or set \"auto\" to go on without")]
+    #[error("huge-pages = \"require\": cannot map {pages} huge pages of 2 MiB for the UMEM: {reason}; reserve them with `sysctl vm.nr_hugepages={pages}`, or set \"auto\" to continue without them")]
     HugePages {
         /// Number of pages.
         pages: u64,

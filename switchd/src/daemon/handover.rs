@@ -85,7 +85,7 @@ pub(super) fn lose_keeper(shared: &Shared) {
 ///
 /// # Errors
 ///
-/// For people: why this switch goes on.
+/// Message for operators: the reason why this switch continues.
 pub(super) async fn hold_neighbours(keeping: &mut Keeping, shared: &Shared) -> Result<(), String> {
     let links = held_links(&shared.info, keeping.pause_time);
     let held = keeping.link.hold(links).await;

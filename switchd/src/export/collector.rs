@@ -24,9 +24,9 @@ pub(super) struct Collector {
 /// Outcome of one datagram.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The kernel took it.
+    /// The kernel accepted it.
     pub is_sent: bool,
-    /// An error came back for an earlier one.
+    /// An error was returned for an earlier one.
     pub is_refused: bool,
     /// The last error.
     pub error: Option<String>,
@@ -71,7 +71,7 @@ impl Collector {
     }
 }
 
-/// A socket that never blocks, and reports errors that come back, within its receive buffer.
+/// A socket that never blocks, and reports returned errors, within its receive buffer.
 fn open(collector: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket_for(collector)?;
     socket.set_nonblocking(true)?;

@@ -71,7 +71,7 @@ pub enum ToKeeper {
         /// One link for each neighbour.
         links: Vec<HeldLink>,
     },
-    /// To resume the neighbours: the switch goes on as well.
+    /// To resume the neighbours: the switch continues as well.
     Resume {
         /// As in [`ToKeeper::Ready`].
         resumed: Vec<ResumedLink>,
@@ -317,12 +317,12 @@ impl KeeperLink {
         }
     }
 
-    /// The keeper can let held neighbours go on while the switch goes on.
+    /// The keeper can resume held neighbours while the switch continues.
     pub fn can_resume(&self) -> bool {
         level() >= KNOWS_RESUMING
     }
 
-    /// Resumes held neighbours: this switch goes on as well.
+    /// Resumes held neighbours: this switch continues as well.
     ///
     /// # Errors
     ///

@@ -98,7 +98,8 @@ pub async fn run(options: &Options, file: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the names and sockets of the switches. Clocks of other machines differ, and their listeners take no recordings.
+/// Returns the names and sockets of the switches. Clocks of other machines differ, and their listeners accept no
+/// recordings.
 fn sockets(options: &Options) -> Result<Vec<(String, PathBuf)>> {
     let roster = Roster::load(&options.switch, options.switches.as_deref())?;
     let mut all = Vec::new();

@@ -72,7 +72,7 @@ pub struct Ipfix {
     pub error: Option<String>,
     /// Messages that the kernel took.
     pub messages_sent_total: u64,
-    /// Errors that came back for messages sent before.
+    /// Errors returned for earlier messages.
     pub messages_refused_total: u64,
     /// Messages that the kernel did not take.
     pub messages_lost_total: u64,

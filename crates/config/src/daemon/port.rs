@@ -105,7 +105,7 @@ impl Port {
         self.address_limit.or_else(default)
     }
 
-    /// Returns, by priority, whether frames from the port may have it.
+    /// Returns, by priority, whether the port accepts frames of it.
     pub(super) fn allowed_priorities(&self) -> [bool; 8] {
         let allowed = self.priorities.as_ref();
         Priority::ALL.map(|it| allowed.is_none_or(|allowed| allowed.contains(&it)))

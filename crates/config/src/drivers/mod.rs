@@ -74,7 +74,7 @@ pub enum TooLong {
     Dropped,
     /// Chained over several buffers for sockets that support it; otherwise dropped.
     Chained,
-    /// Split: every buffer is passed on as a separate frame, so the sender controls the headers of the second.
+    /// Split: every buffer is delivered as a separate frame, so the sender controls the headers of the second.
     Cut,
 }
 

@@ -128,7 +128,7 @@ impl Suspect {
     }
 
     /// Counts a loop found under this identifier. Returns true when that has happened too often for the identifier to
-    /// be unique: another switch may have the same, and its messages would be taken for ours.
+    /// be unique: another switch may have the same, and its messages would be mistaken for ours.
     fn is_worn_out(&mut self) -> bool {
         self.loops_found = self.loops_found.saturating_add(1);
         self.loops_found > LOOPS_PER_SPUID

@@ -146,8 +146,8 @@ impl<I: Io> Worker<I> {
         count > 0
     }
 
-    /// Charges the frames in a transmitter that takes no more to its port, so that their senders may continue. Repeated until
-    /// all are. O(frames).
+    /// Charges the frames in a transmitter that accepts no more to its port, so that their senders may continue.
+    /// Repeated until all are. O(frames).
     #[cold]
     fn charge_held(&mut self, port: PortId) {
         let Some(state) = self.ports.get_mut(port.index()) else {

@@ -105,7 +105,7 @@ impl Record {
         self.ended
     }
 
-    /// Returns true when the record takes no more data.
+    /// Returns true when the record accepts no more data.
     pub fn is_complete(&self) -> bool {
         self.complete
     }

@@ -86,7 +86,7 @@ impl Switch {
         }
     }
 
-    /// Returns the reason why a port takes no frames, or none of a priority.
+    /// Returns the reason why a port accepts no frames, or none of a priority.
     #[cold]
     fn closed(&self, port: PortId) -> DropReason {
         match self.ports.get(port.index()) {

@@ -1,4 +1,4 @@
-//! Changes of a link: it has come up, its neighbour is another one, or the coding of Feedback has changed. Messages may
+//! Changes of a link: it has come up, it has another neighbour, or the coding of Feedback has changed. Messages may
 //! have been lost or misunderstood, so all are sent again.
 
 use crate::command::CommandError;

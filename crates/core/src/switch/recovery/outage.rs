@@ -133,8 +133,8 @@ impl Switch {
         state.is_some_and(Port::takes_no_more)
     }
 
-    /// Charges a frame in the transmitter of `port`, which [takes no more](Self::drops_all_to), to the lossy buffer of
-    /// `port` with the most room. Its sender no longer lacks that room, and no additional memory is needed.
+    /// Charges a frame in the transmitter of `port`, which [accepts no more](Self::drops_all_to), to the lossy buffer
+    /// of `port` with the most room. Its sender no longer lacks that room, and no additional memory is needed.
     ///
     /// Returns false if the frame remains charged to its sender: no lossy buffer of `port` has room for it now, or its
     /// other copies must leave first.
