@@ -22,7 +22,7 @@ Examples:
         /// Only this route, with the port of every bucket.
         #[arg(add = complete::destinations())]
         destination: Option<MacAddress>,
-        /// The route for this VLAN alone, 1 to 4094.
+        /// The route of this VLAN, 1 to 4094.
         #[arg(long, value_name = "VLAN", requires = "destination")]
         vlan: Option<u16>,
     },
@@ -110,7 +110,7 @@ Example:
         /// The destination.
         #[arg(add = complete::destinations())]
         destination: MacAddress,
-        /// The route for this VLAN alone, 1 to 4094.
+        /// The route of this VLAN, 1 to 4094.
         #[arg(long, value_name = "VLAN")]
         vlan: Option<u16>,
     },

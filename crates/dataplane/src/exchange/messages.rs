@@ -84,7 +84,7 @@ pub enum Request {
         /// The impairment.
         impairment: Option<Arc<Impairment>>,
     },
-    /// Forward requests for the addresses of these stations to them alone.
+    /// Forward requests for the addresses of these stations only to them.
     Stations(Arc<Stations>),
     /// Copy frames for these mirrors, whose output ports are already reserved.
     Mirrors(Arc<Mirrors>),

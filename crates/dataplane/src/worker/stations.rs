@@ -1,4 +1,4 @@
-//! Forwards requests for the address of a known station to it alone.
+//! Forwards requests for the address of a known station only to it.
 
 use weir_core::wire::resolution::requested_address;
 use weir_core::{Frame, Instant, MacAddress, PortId};
