@@ -93,7 +93,10 @@ entries! {
 
 fn some_priority(priorities: &[Priority]) -> Result<(), String> {
     match priorities.is_empty() {
-        true => Err("lists no priority: no frame would be accepted".to_owned()),
+        true => Err(
+            "lists no priority, so no frame would be accepted: add one, or remove the key"
+                .to_owned(),
+        ),
         false => Ok(()),
     }
 }

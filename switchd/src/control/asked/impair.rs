@@ -57,13 +57,13 @@ pub enum ImpairError {
     #[error("{IMPAIRMENTS_MAX} impairments are in force, the maximum; `switchctl impair list` shows them")]
     Full,
     /// The same link or neighbour would be impaired twice.
-    #[error("impairment {0} does that to this port already; stop it first")]
+    #[error("impairment {0} already does this on the port; stop it first")]
     Twice(u64),
     /// The switch core refused it.
     #[error("{0}")]
     Refused(String),
     /// The dataplane did not answer.
-    #[error("the dataplane does not answer")]
+    #[error("the dataplane does not answer; `switchctl status` shows its state")]
     Silence,
 }
 

@@ -193,7 +193,7 @@ impl Network {
     /// Without flows, or with too many.
     pub fn from_scenario(scenario: &Scenario, options: &LinkOptions) -> Result<Self> {
         if scenario.flows.is_empty() {
-            bail!("the scenario has no flows to plan for");
+            bail!("the scenario has no flows to plan for: add a [[flow]]");
         }
         let all_ports = scenario.all_ports();
         let mut gathered = Gathered::new(scenario);
