@@ -126,7 +126,7 @@ weir_core::counters! {
             "Datagrams for the sFlow collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
             {
                 datagrams_sent ["sent"] "Datagrams that the kernel took.";
-                datagrams_refused ["refused"] "Errors that came back for datagrams sent before.";
+                datagrams_refused ["refused"] "Errors returned for earlier datagrams.";
                 datagrams_lost ["lost"] "Datagrams that the kernel did not take.";
             }
         SFLOW_SAMPLES "weir_sflow_samples_total" ["kind", "outcome"] Always
@@ -202,9 +202,9 @@ weir_core::counters! {
             "Checksums of TCP and UDP that hosts left to a virtual device, and that the switch finished."
             { checksums_finished []; }
         ADDRESS_REQUESTS "weir_dataplane_address_requests_total" ["outcome"] Always
-            "ARP requests and IPv6 neighbor solicitations from hosts that look for another host, with multicast.suppress: sent to that station alone, or flooded."
+            "ARP requests and IPv6 neighbor solicitations from hosts that look for another host, with multicast.suppress: sent only to that station, or flooded."
             {
-                address_requests_directed ["directed"] "Requests for the MAC address of a station that were sent to it alone.";
+                address_requests_directed ["directed"] "Requests for the MAC address of a station that were sent only to it.";
                 address_requests_unknown ["unknown"] "Requests that were flooded because no station has the address.";
                 address_requests_without_way ["no_way"] "Requests for a station that were flooded because the switch has no way to it, or only back.";
             }

@@ -37,7 +37,7 @@ macro_rules! metrics {
 }
 
 metrics! {
-    "What the daemon knows of itself and its switch, beside what is declared with its counters." OWN
+    "State of the daemon and its switch, in addition to the declared counters." OWN
     BUILD_INFO Gauge "weir_build_info" ["version", "switch", "deadlock_policy"]
         "Always 1; the labels are the version, the switch's name and its deadlock policy.";
     UPTIME Gauge "weir_uptime_seconds" []
@@ -195,7 +195,7 @@ metrics! {
 }
 
 metrics! {
-    "What the operating system knows of the daemon's process, by the names that all exporters use." PROCESS
+    "State of the daemon's process in the operating system, with the names that all exporters use." PROCESS
     PROCESS_CPU_SECONDS Counter "process_cpu_seconds_total" []
         "Total user and system CPU time spent in seconds.";
     PROCESS_MAX_FDS Gauge "process_max_fds" []

@@ -481,7 +481,7 @@ Examples:
     #[command(
         disable_help_flag = true,
         after_help = "\
-Runs `weir-plan`, which is beside this program or on PATH, with the same
+Runs `weir-plan`, which is next to this program or on PATH, with the same
 arguments. Its help: `switchctl plan --help`, or weir-plan(1).
 
 Example:

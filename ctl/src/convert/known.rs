@@ -174,7 +174,7 @@ const CARRIED: &[Carried] = &[
         name: "VLAN",
         fields: Some(&["vlanid"]),
         dropped: &[
-            ("members", "VLAN_MEMBER says which ports are members, and how"),
+            ("members", "VLAN_MEMBER lists the member ports and their tagging"),
             ("admin_status", "a VLAN is there for as long as ports have it"),
             ("mtu", "all VLANs share dataplane.mtu"),
             ("mac", NO_ROUTER),

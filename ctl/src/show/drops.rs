@@ -169,7 +169,7 @@ const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Kernel, "rx_invalid_descs", "A defect: run `switchctl audit` and report it."),
     (Layer::Kernel, "tx_invalid_descs", "A defect: run `switchctl audit` and report it."),
     (Layer::Kernel, "tx_device_drops", "Look at the device: `ethtool -S DEVICE`, and its link."),
-    (Layer::Kernel, "tx_redirect", "The other end takes no redirected frames: `express = \"off\"` at this port."),
+    (Layer::Kernel, "tx_redirect", "The other end accepts no redirected frames: `express = \"off\"` at this port."),
     (Layer::Kernel, "rx_missing", "Look at `nstat`, `dropwatch` and the device's kind: `switchctl doctor`."),
     (Layer::Kernel, "tx_missing", "Look at the device's queueing discipline and kind: `switchctl doctor`."),
     (Layer::Stack, "cpu_backlog", "Raise `net.core.netdev_max_backlog`."),
@@ -190,7 +190,7 @@ const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Nic, "rx_length", "Equal MTUs at both ends."),
     (Layer::Nic, "rx_crc", "Replace the cable or the transceiver."),
     (Layer::Nic, "rx_frame", "Replace the cable or the transceiver."),
-    (Layer::Nic, "rx_dropped", "Look at `ethtool -S DEVICE` and at what else uses the device."),
+    (Layer::Nic, "rx_dropped", "Check `ethtool -S DEVICE` and other users of the device."),
     (Layer::Nic, "rx_other", "Look at `ethtool -S DEVICE`."),
 ];
 

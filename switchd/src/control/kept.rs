@@ -76,7 +76,7 @@ pub async fn port_with_kept_frame(
 /// Describes a port with a kept frame, for people.
 pub fn told(port: &str) -> String {
     format!(
-        "port {port}: a frame that was sent more than {} ms ago is still kept, by the device or by who received it. Until it is freed, the kernel gives the device to no other switch. Make the hosts behind {port} idle, and try again",
+        "port {port}: a frame that was sent more than {} ms ago is still kept, by the device or its receiver. Until it is freed, the kernel gives the device to no other switch. Make the hosts behind {port} idle, and try again",
         KEPT_AFTER.as_nanos() / 1_000_000
     )
 }

@@ -72,7 +72,7 @@ pub(super) fn lose_keeper(shared: &Shared) {
     let told = Described::new(clock::now(), EventName::KeeperGone);
     shared.records.record(told);
     let text = format!(
-        "the keeper has ended: the switch goes on, and cannot be restarted in place; {}",
+        "the keeper has ended: the switch continues, but cannot be restarted in place; {}",
         without_keeper()
     );
     shared

@@ -269,7 +269,7 @@ fn ecn(class: &Class, egress: &[&EgressPlan], pools: &[PoolPlan]) -> Vec<Advice>
                 key,
                 value,
                 why: format!(
-                    "at {place} buffers reach xoff before any mark can reach a sender, whatever K_max; this is a first step"
+                    "at {place} buffers reach xoff before any mark can reach a sender, with any K_max; this is a first step"
                 ),
             }]
         }

@@ -96,7 +96,7 @@ settings! {
         "fabric-rate" fabric_rate: Option<u32> = None => "unlimited", "", Restart, valid::given(valid::within(1, RATE_MAX));
             "The same from one fabric port. It carries the floods of all hosts behind it: set it well above the sum of their rates, or the frames of quiet hosts are dropped with those of a noisy one."
         "suppress" suppress: bool = false, "", Live, valid::anything;
-            "An ARP request or IPv6 neighbor solicitation for an address of a `[[station]]` is sent to that station alone instead of being flooded (`weir_dataplane_address_requests_total`). Every switch on the way needs a path to the station's MAC address, by `[[route]]` or `learning`. Announcements, probes for duplicate addresses, requests for other addresses and those in a VLAN are flooded as without it."
+            "An ARP request or IPv6 neighbor solicitation for an address of a `[[station]]` is sent only to that station instead of being flooded (`weir_dataplane_address_requests_total`). Every switch on the way needs a path to the station's MAC address, by `[[route]]` or `learning`. Announcements, probes for duplicate addresses, requests for other addresses and those in a VLAN are flooded as without it."
     }
 }
 

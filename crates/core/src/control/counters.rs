@@ -16,7 +16,7 @@ crate::counters! {
             "CLCM messages of other switches that were forwarded."
             { clcm_forwarded []; }
         LOOPS_FOUND "weir_loops_found_total" [] Always
-            "Loops that this switch found: its own identifier came back."
+            "Loops that this switch found: its own identifier returned."
             { loops_found []; }
         MASTER_ACTIONS "weir_loop_master_actions_total" [] Always
             "Times that this switch acted as the elected master of a loop: one for each step."

@@ -10,7 +10,7 @@ use super::socket::SocketOptions;
 pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String {
     let (device, driver, queue) = (options.device, options.driver, options.queue);
     let required = options.zero_copy == ZeroCopy::Require;
-    let on_with_copying = "zero-copy = \"auto\" goes on in copy mode";
+    let on_with_copying = "zero-copy = \"auto\" continues in copy mode";
     match code {
         Some(Errno::EPERM | Errno::EACCES) => "it needs CAP_NET_RAW (or root)".to_owned(),
         Some(Errno::EBUSY) => format!(

@@ -182,7 +182,7 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
         .mended_by(command(format!("ethtool -K {} rx-all on", case.device()))),
         Ok(pause) => {
             let negotiated = if pause.autonegotiation { ", as negotiated" } else { "" };
-            Finding::ok(Check::Pause, format!("the NIC leaves PAUSE frames alone{negotiated}"))
+            Finding::ok(Check::Pause, format!("the NIC does not consume PAUSE frames{negotiated}"))
         }
         Err(Unread::NotThere) => {
             Finding::ok(Check::Pause, "the driver has no pause settings")

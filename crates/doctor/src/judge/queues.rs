@@ -44,7 +44,7 @@ pub(super) fn queues(case: &Case<'_>) -> Finding {
         return Finding::problem(Check::Queues, found, command("switchctl restart"));
     }
     if has == 0 && case.found.driver.name == TAP {
-        let found = "none: no program has the tap open, and what is sent to it is lost";
+        let found = "none: no program has the tap open, and frames sent to it are lost";
         let remedy = Remedy::Other("start the program behind it".into());
         return Finding::note(Check::Queues, found).mended_by(remedy);
     }

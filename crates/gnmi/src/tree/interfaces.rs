@@ -84,7 +84,7 @@ fields! { ETHERNET_STATE of Interfaces {
 
 fields! { ETHERNET_COUNTERS of Interfaces {
     "in-mac-control-frames" Counter: u64 = |it| it.port.xdp_frames_total.get("mac_control").copied(); "`mac_control` of `xdp_frames_total`."
-    "in-mac-pause-frames" Counter: u64 = |it| it.counter("pause_received_total"); "`pause_received_total` of `switchctl counters`: 802.3x alone."
+    "in-mac-pause-frames" Counter: u64 = |it| it.counter("pause_received_total"); "`pause_received_total` of `switchctl counters`: 802.3x only."
     "in-crc-errors" Counter: u64 = |it| Some(it.port.device_losses.rx_crc_total); "`rx_crc_total` of `device_losses`."
     "out-mac-control-frames" Counter: u64 = |it| it.counter("pfc_sent_total"); "`pfc_sent_total` of `switchctl counters`: the switch sends no others."
 } }

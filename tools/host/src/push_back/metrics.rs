@@ -67,7 +67,7 @@ const FAMILIES: [Family; 12] = [
     (
         "unwatched_sockets",
         "gauge",
-        "Sockets beyond what is watched",
+        "Sockets beyond the watched ones",
         |one| one.unwatched as f64,
     ),
     (

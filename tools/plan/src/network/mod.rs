@@ -203,7 +203,7 @@ impl Network {
         let mut network = gathered.network(&all_ports, options, micros(scenario.duration));
         let mut flows = scenario.flows.iter();
         if flows.any(|flow| flow.transport.is_answered()) {
-            let note = "flows are planned as if no transport slowed them: what PFC must bear when ECN does not help";
+            let note = "flows are planned as if no transport slowed them: the load on PFC when ECN does not help";
             network.notes.insert(0, note.to_owned());
         }
         Ok(network)
@@ -304,7 +304,7 @@ impl<'a> Gathered<'a> {
             notes.push("a flow whose hash picks the way counts on each, with its part of the line: more may meet on one".to_owned());
         }
         if scenario.switches.len() > 1 {
-            notes.push("each switch by itself: what another switch holds back, or a pause from the next one, is not counted".to_owned());
+            notes.push("each switch is planned separately: frames held back by others, and pauses from the next one, are not counted".to_owned());
         }
         if let Some(found) = scenario.first_credit_loop() {
             notes.push(format!(

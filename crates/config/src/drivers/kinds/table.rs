@@ -97,7 +97,7 @@ pub const KINDS: &[Kind] = &[
         native: "**received frames are lost** at its port; sending works",
         pauses: "sent by one of its ports only",
         takes: Takes::Lossy {
-            because: "a pause stops one of the bond's links, and frames go on arriving on the others",
+            because: "a pause stops one of the bond's links, and frames still arrive on the others",
             remedy: Remedy::Words(
                 "use mode active-backup, or take the bond's ports out (`ip link set dev PORT nomaster`) and make each of them a port of the same routes",
             ),
@@ -204,7 +204,7 @@ pub const KINDS: &[Kind] = &[
         native: NONE,
         pauses: "sent by one of its ports only",
         takes: Takes::Lossy {
-            because: "a pause stops one of the team's links, and frames go on arriving on the others",
+            because: "a pause stops one of the team's links, and frames still arrive on the others",
             remedy: Remedy::Words(
                 "take the team's ports out (`ip link set dev PORT nomaster`) and make each of them a port of the same routes, or use a bond in mode active-backup",
             ),
@@ -263,7 +263,7 @@ pub const MASTERS: &[Master] = &[
     Master {
         name: "bond",
         what: "a port of the bond `{master}`",
-        because: "the switch would take every frame from the bond, which goes on sending by the device",
+        because: "the switch would take every frame from the bond, which still sends on the device",
         remedy: Remedy::Words(
             "make `{master}` the port, or take the device out: `ip link set dev {device} nomaster`",
         ),
@@ -271,7 +271,8 @@ pub const MASTERS: &[Master] = &[
     Master {
         name: "bridge",
         what: "a port of the bridge `{master}`",
-        because: "the switch would take every frame from the bridge, which goes on sending by the device",
+        because:
+            "the switch would take every frame from the bridge, which still sends on the device",
         remedy: NO_MASTER,
     },
     Master {
@@ -283,13 +284,14 @@ pub const MASTERS: &[Master] = &[
     Master {
         name: "openvswitch",
         what: "a port of Open vSwitch `{master}`",
-        because: "the switch would take every frame from Open vSwitch, which goes on sending by the device",
+        because:
+            "the switch would take every frame from Open vSwitch, which still sends on the device",
         remedy: Remedy::Command("ovs-vsctl del-port {device}"),
     },
     Master {
         name: "team",
         what: "a port of the team `{master}`",
-        because: "the switch would take every frame from the team, which goes on sending by the device",
+        because: "the switch would take every frame from the team, which still sends on the device",
         remedy: Remedy::Words(
             "make `{master}` the port, or take the device out: `ip link set dev {device} nomaster`",
         ),

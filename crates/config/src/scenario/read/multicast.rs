@@ -45,7 +45,7 @@ pub(super) fn multicast(
     let suppress = table.get_or("suppress", false);
     let obstacle = match host_kind {
         HostKind::Endpoint => Some("hosts that ask for addresses are those with a kernel: write `hosts = \"kernel\"`, or remove this line".to_owned()),
-        HostKind::Kernel if host_count > STATIONS_MAX => Some(format!("there are {host_count} hosts, and a switch knows at most {STATIONS_MAX} stations: remove this line")),
+        HostKind::Kernel if host_count > STATIONS_MAX => Some(format!("there are {host_count} hosts, but a switch supports at most {STATIONS_MAX} stations: remove this line")),
         HostKind::Kernel => None,
     };
     if let Some(obstacle) = obstacle.filter(|_| suppress) {

@@ -109,8 +109,9 @@ fn pairs(traces: &[Trace], exchanges: &mut Exchanges) -> Result<(), ChakraError>
     for ((from, to, tag), sent) in &sends {
         let received = receives.remove(&(*from, *to, *tag)).unwrap_or_default();
         if let Some(place) = sent.get(received.len()) {
-            let message =
-                format!("no receive at rank {to} for what it sends with tag {tag}; add a COMM_RECV_NODE there");
+            let message = format!(
+                "no receive at rank {to} for its send with tag {tag}; add a COMM_RECV_NODE there"
+            );
             return Err(traces[*from].wrong(*place, message));
         }
         if let Some(place) = received.get(sent.len()) {
@@ -210,7 +211,7 @@ fn collective(
         };
         if (other, other_size) != (kind, size) {
             let message = format!(
-                "is {} of {} B, and at rank {} the same collective (node {}) is {} of {} B; make them alike",
+                "is {} of {} B, and at rank {} the same collective (node {}) is {} of {} B; make them equal",
                 other.name(),
                 other_size.get(),
                 first.0,
