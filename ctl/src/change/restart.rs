@@ -175,7 +175,7 @@ fn text(report: &Report) -> String {
     let outcome = match failed {
         None => format!("restarted: pid {before} -> {pid}, version {version}"),
         Some(why) => format!(
-            "the restart failed: {why}\nwhat ran before runs again, with the configuration that was in force: pid {before} -> {pid}, version {version}"
+            "the restart failed: {why}\nthe previous program runs again, with the previous configuration: pid {before} -> {pid}, version {version}"
         ),
     };
     format!(

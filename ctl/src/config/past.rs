@@ -89,7 +89,7 @@ pub fn rollback(
     }
     let backup = file::replace(&path, &past.text)?;
     weir_output::complain(&format!(
-        "{} is as in {name}; the text from before is in {}",
+        "{} is as in {name}; the old text is in {}",
         running.file,
         backup.display()
     ));

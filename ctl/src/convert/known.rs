@@ -175,7 +175,7 @@ const CARRIED: &[Carried] = &[
         fields: Some(&["vlanid"]),
         dropped: &[
             ("members", "VLAN_MEMBER lists the member ports and their tagging"),
-            ("admin_status", "a VLAN is there for as long as ports have it"),
+            ("admin_status", "a VLAN exists while ports carry it"),
             ("mtu", "all VLANs share dataplane.mtu"),
             ("mac", NO_ROUTER),
             ("dhcp_servers", HOST),

@@ -127,7 +127,7 @@ fn remedy(layer: Layer, reason: &str) -> Option<&'static str> {
 const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Switch, "loop_probe", "Read the event: `forwarding_loop` names the ports of a cable to remove, `loop_behind` a port to look behind."),
     (Layer::Switch, "foreign_source", "Find the host that uses another's address, or a loop: `switchctl events`."),
-    (Layer::Switch, "address_limit", "Find the host that makes up addresses, or raise the port's `address-limit`."),
+    (Layer::Switch, "address_limit", "Find the host that forges addresses, or raise the port's `address-limit`."),
     (Layer::Switch, "priority", "Correct the host's PCP or DSCP, or the port's maps and `priorities`."),
     (Layer::Switch, "nested_tag", "Find the host that tries to reach another VLAN: `switchctl capture`."),
     (Layer::Switch, "headroom_exceeded", "Check that the neighbour obeys PFC for this priority, and that `headroom` is at least rate × (round trip + reaction time)."),
@@ -155,7 +155,7 @@ const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Switch, "lossless_group", "Send these frames in a lossy class: `default-priority`, DSCP or PCP."),
     (Layer::Switch, "flood_rate", "Find the host that floods, or raise the limit."),
     (Layer::Switch, "mirror_port", "Send nothing to that port: it is for mirrored frames only."),
-    (Layer::Switch, "impaired", "`switchctl impair stop`, unless it is meant."),
+    (Layer::Switch, "impaired", "`switchctl impair stop`, unless it is intended."),
     (Layer::Switch, "control_rate", "Inspect the neighbour; `control-frames` has the limits."),
     (Layer::Switch, "vlan", "Add the VLAN to the port: `switchctl vlans`."),
     (Layer::Xdp, "dropped", "A queue of the device has no socket: `switchctl doctor`."),

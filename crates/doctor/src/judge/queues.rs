@@ -50,7 +50,7 @@ pub(super) fn queues(case: &Case<'_>) -> Finding {
     }
     if end > has {
         let found = format!(
-            "the file asks for queues up to {}, the device has {has}",
+            "the file requires queues up to {}, but the device has {has}",
             end - 1
         );
         let remedy = match most >= end {

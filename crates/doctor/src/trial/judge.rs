@@ -281,7 +281,7 @@ fn damaged(case: &Case<'_>, way: &Way, side: Side) -> Vec<Finding> {
         say(
             Check::LoopFrames,
             &way.grown,
-            "came longer than they were sent",
+            "arrived longer than sent",
             at("ethtool -K DEVICE rx-fcs off"),
         ),
         say(

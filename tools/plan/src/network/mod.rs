@@ -301,14 +301,14 @@ impl<'a> Gathered<'a> {
             .collect();
         let mut notes = Vec::new();
         if self.is_spread {
-            notes.push("a flow whose hash picks the way counts on each, with its part of the line: more may meet on one".to_owned());
+            notes.push("a flow whose hash picks the path counts on each path, with its part of the line: more flows may meet on one".to_owned());
         }
         if scenario.switches.len() > 1 {
             notes.push("each switch is planned separately: frames held back by others, and pauses from the next one, are not counted".to_owned());
         }
         if let Some(found) = scenario.first_credit_loop() {
             notes.push(format!(
-                "the routes close a credit loop, {}: where it locks, nothing drains and no time of this plan holds",
+                "the routes close a credit loop, {}: if it locks, nothing drains and the times of this plan do not hold",
                 scenario.credit_loop_text(&found)
             ));
         }

@@ -281,7 +281,7 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
     if port.addresses_crowded > 0 {
         let count = grouped(port.addresses_crowded);
         let text = format!(
-            "{name}: {count} source addresses found no room among the learned ones, so that frames to some addresses are flooded: a host makes up addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)"
+            "{name}: {count} source addresses found no room among the learned ones, so frames to some addresses are flooded: a host forges addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)"
         );
         reasons.push(HealthReason {
             port: Some(name.clone()),

@@ -202,7 +202,7 @@ fn a_device_that_is_stuck_fails_and_a_table_without_room_and_a_stall_degrade() {
     check(&observed, Verdict::Failing, why);
     observed.ports[0].stuck = false;
     observed.ports[0].addresses_crowded = 1_234;
-    let why = "h1: 1,234 source addresses found no room among the learned ones, so that frames to some addresses are flooded: a host makes up addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)";
+    let why = "h1: 1,234 source addresses found no room among the learned ones, so frames to some addresses are flooded: a host forges addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)";
     check(&observed, Verdict::Degraded, why);
     let stalled = Observed {
         stalls: 1,
