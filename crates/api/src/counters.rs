@@ -54,8 +54,8 @@ weir_core::counters! {
                 rx_fill_ring_empty_total ["rx_fill_ring_empty"] "Times that the kernel failed to take a frame from the fill ring.";
                 rx_invalid_descs_total ["rx_invalid_descs"] "RX descriptors that were not valid.";
                 tx_invalid_descs_total ["tx_invalid_descs"] "TX descriptors that were not valid.";
-                tx_device_drops_total ["tx_device_drops"] "Frames that the device took and dropped.";
-                tx_redirect_total ["tx_redirect"] "Frames of the express path that the device did not take.";
+                tx_device_drops_total ["tx_device_drops"] "Frames that the device accepted and dropped.";
+                tx_redirect_total ["tx_redirect"] "Frames of the express path that the device did not accept.";
                 rx_missing_total ["rx_missing"] "Frames that the XDP program redirected to a socket and that no socket received.";
                 tx_missing_total ["tx_missing"] "Frames that were sent and that the device did not count as sent.";
             }
@@ -108,8 +108,8 @@ weir_core::counters! {
                 unauthenticated ["unauthenticated"] "Without the token.";
                 bad_requests ["bad_request"] "What was asked makes no sense, or is more than is taken.";
                 not_found ["not_found"] "No entry has the path of a Get.";
-                unimplemented ["unimplemented"] "Changes, and encodings and modules that the switch does not have.";
-                streams ["streams"] "As many subscribers as the switch takes were there.";
+                unimplemented ["unimplemented"] "Changes, and encodings and modules that the switch does not support.";
+                streams ["streams"] "The maximum number of subscribers was reached.";
                 too_large ["too_large"] "The answer to a Get would have been longer than clients take.";
                 slow_readers ["slow_reader"] "The subscriber did not read its updates.";
                 silent ["silent"] "The client sent no subscription.";
@@ -123,11 +123,11 @@ weir_core::counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     SflowCounters, SFLOW_COUNTERS "sflow_" {} {
         SFLOW_DATAGRAMS "weir_sflow_datagrams_total" ["outcome"] Always
-            "Datagrams for the sFlow collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
+            "Datagrams for the sFlow collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not accepted by the kernel (lost)."
             {
-                datagrams_sent ["sent"] "Datagrams that the kernel took.";
+                datagrams_sent ["sent"] "Datagrams that the kernel accepted.";
                 datagrams_refused ["refused"] "Errors returned for earlier datagrams.";
-                datagrams_lost ["lost"] "Datagrams that the kernel did not take.";
+                datagrams_lost ["lost"] "Datagrams that the kernel did not accept.";
             }
         SFLOW_SAMPLES "weir_sflow_samples_total" ["kind", "outcome"] Always
             "sFlow samples by kind (counters of a port, packets, dropped frames): in datagrams that were sent, withheld by the rate limit, or lost for lack of memory or with their datagram."
@@ -146,11 +146,11 @@ weir_core::counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     IpfixCounters, IPFIX_COUNTERS "ipfix_" {} {
         IPFIX_MESSAGES "weir_ipfix_messages_total" ["outcome"] Always
-            "Messages for the IPFIX collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
+            "Messages for the IPFIX collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not accepted by the kernel (lost)."
             {
-                messages_sent ["sent"] "Messages that the kernel took.";
+                messages_sent ["sent"] "Messages that the kernel accepted.";
                 messages_refused ["refused"] "Errors returned for earlier messages.";
-                messages_lost ["lost"] "Messages that the kernel did not take.";
+                messages_lost ["lost"] "Messages that the kernel did not accept.";
             }
         IPFIX_RECORDS "weir_ipfix_records_total" ["outcome"] Always
             "IPFIX records: in messages that were sent, withheld because nothing had changed (unchanged), or lost with their message. The next record of the same port and priority has the increases of a lost one."
@@ -206,7 +206,7 @@ weir_core::counters! {
             {
                 address_requests_directed ["directed"] "Requests for the MAC address of a station that were sent only to it.";
                 address_requests_unknown ["unknown"] "Requests that were flooded because no station has the address.";
-                address_requests_without_way ["no_way"] "Requests for a station that were flooded because the switch has no way to it, or only back.";
+                address_requests_without_way ["no_way"] "Requests for a station that were flooded because the switch has no path to it, or only back to the sender's port.";
             }
         EVENTS_LOST "weir_events_lost_total" [] Always
             "Events of the dataplane lost because the queue to the control plane was full."

@@ -233,15 +233,15 @@ Examples:
 sFlow is configured by [sflow], IPFIX by [ipfix]; a change needs a restart.
 
 Columns of sFlow:
-  sent      samples in datagrams that the kernel took. UDP does not confirm that
-            the collector received them
+  sent      samples in datagrams that the kernel accepted. UDP does not confirm
+            that the collector received them
   withheld  dropped frames beyond `drops-per-second`
-  lost      for lack of memory, or with a datagram that the kernel did not take
+  lost      without memory, or in a datagram that the kernel did not accept
 
 Outcomes of IPFIX:
   refused   errors returned by the collector's host, among those sent
   unchanged records without news, which are not sent
-  lost      not taken by the kernel. Later records have the increases
+  lost      not accepted by the kernel. Later records have the increases
   late      readings that the dataplane missed
   no memory readings for which the exporter was late
 

@@ -26,7 +26,7 @@ settings! {
         "spin" spin: Duration = Duration::from_micros(50), "", Restart, valid::anything;
             "Minimum time for which the dataplane thread polls for frames before it sleeps. It polls for up to four times the recent cost of a wake-up (at most 2 ms), and without result for no more than 0.5 % of the time. From `\"2ms\"` on, exactly this time. `\"0ns\"` where many switches share few cores."
         "cpu" cpu: Option<usize> = None, "", Restart, valid::anything;
-            "CPU to which the thread of the switch core is pinned. All other threads of the daemon keep off it. A CPU that the machine does not have is refused."
+            "CPU to which the thread of the switch core is pinned. No other thread of the daemon uses it. A CPU that the machine does not have is refused."
         "workers" workers: Workers = Workers::default(), "1 to 64, `\"auto\"`", Restart, valid::anything;
             "Threads that serve the sockets. 1: the thread of the switch core serves them. More: that many additional threads, with ports assigned in turn, and never more than there are ports. `\"auto\"`: two fewer than there are CPUs."
         "worker-cpus" worker_cpus: Vec<usize> = Vec::new(), "", Restart, valid::anything;

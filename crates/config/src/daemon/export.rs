@@ -20,7 +20,7 @@ settings! {
         "collector" collector: Option<SocketAddr> as Listen = None, "", Restart, valid::anything;
             "Address and UDP port of an [sFlow](../operations/sflow.md) collector, such as `\"192.0.2.9:6343\"`, or `\"off\"`."
         "agent" agent: Option<IpAddr> as Address = None => "the daemon's own address towards the collector at the start", "", Restart, valid::anything;
-            "Address by which the collector knows the switch. Set it where there may be no route to the collector at the start: datagrams then have 0.0.0.0."
+            "Address that identifies the switch to the collector. Set it where there may be no route to the collector at the start: datagrams then have 0.0.0.0."
         "interval" interval: Duration = Duration::from_secs(20), "", Restart, valid::between(COUNTER_INTERVALS);
             "Time between two counter samples of a port, 1 s to 3600 s."
         "sampling" sampling: Option<u32> as Count<1, 0x00ff_ffff> = None, "", Restart, valid::anything;

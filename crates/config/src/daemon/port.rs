@@ -85,7 +85,7 @@ entries! {
         "priorities" priorities: Option<Vec<Priority>> = None => "all", "", Restart, valid::given(|it: &Vec<Priority>| some_priority(it));
             "Priorities that frames from the port may have, `[0, 3]`; others are dropped (`priority`). They keep their PCP and DSCP, which the next switch would trust. Frames from such a port do not take the express path."
         "address-limit" address_limit: Option<u32> = None => "256 at `edge` ports, else none", "", Restart, valid::given(valid::within(1, ADDRESSES_MAX));
-            "Maximum number of addresses learned behind the port, 1 to 1048576. Frames from further ones are dropped (`address_limit`)."
+            "Maximum number of addresses learned behind the port, 1 to 1048576. Frames from other addresses are dropped (`address_limit`)."
         "fallback" fallback: Fallback = Fallback::Drop, "", Live, valid::anything;
             "Treatment of frames by XDP while no daemon has the socket: `\"drop\"`, or `\"pass\"` to the kernel. LLDP always goes to the kernel."
     }

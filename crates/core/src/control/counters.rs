@@ -50,9 +50,9 @@ crate::counters! {
         LLDP_DISCARDED "weir_lldp_discarded_total" ["port", "reason"] Always
             "LLDP frames not sent or not used, by reason."
             {
-                unsent ["unsent"] "LLDP frames that the device did not take.";
+                unsent ["unsent"] "LLDP frames that the device did not accept.";
                 malformed ["malformed"] "LLDP frames that cannot be read (statsFramesInErrorsTotal).";
-                limited ["too_fast"] "LLDP frames that came in faster than they are looked at.";
+                limited ["too_fast"] "LLDP frames that arrived faster than they are processed.";
                 table_full ["too_many_neighbours"]
                     "Announcements of further neighbours than there is room for (tooManyNeighbors).";
             }
