@@ -1,5 +1,5 @@
 #!/bin/sh
-# Removes what belongs to a lab, and says what it removed.
+# Removes everything that belongs to a lab, and prints each removed item.
 #
 #   lab-down.sh PREFIX          all network namespaces that begin with PREFIX, with their devices and the
 #                               processes in them
@@ -9,9 +9,9 @@
 # Nothing to remove is no error, so it can be run twice. Needs root.
 set -eu
 
-# Where labs have their directories: that of the lab `weir-PID-N-` is lab-PID-N.
+# Directories of labs: that of the lab `weir-PID-N-` is lab-PID-N.
 RUN=${WEIR_RUN_DIR:-/run/weir}
-# For how long processes may take to end by themselves, in tenths of a second.
+# Time for processes to end by themselves, in tenths of a second.
 GRACE=20
 
 fail() {

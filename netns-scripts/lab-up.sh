@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds the network namespaces and links of a plan with ip(8).
 #
-#   lab-up.sh PLAN        builds what the file PLAN says; `-` reads standard input
+#   lab-up.sh PLAN        builds the plan in the file PLAN; `-` reads standard input
 #
-# A plan has one entry a line; empty lines and lines that begin with # are skipped:
+# A plan has one entry per line; empty lines and lines that begin with # are skipped:
 #
 #   ns   NAME
 #   veth NS_A DEV_A MAC_A NS_B DEV_B MAC_B MTU
@@ -11,9 +11,9 @@
 # `ns` makes the namespace NAME. `veth` makes a pair of devices, one in each namespace; `-` for a MAC
 # address leaves the choice to the kernel, MTU is in bytes of payload. Every device is brought up, its
 # transmit checksum offload is switched off (a frame that XDP redirects on the other side would carry a
-# half-finished checksum), and IPv6 is off in every namespace, so that the kernel sends nothing of its own.
+# half-finished checksum), and IPv6 is off in every namespace, so the kernel itself sends nothing.
 #
-# Needs root. When something fails, what was made stays: remove it with lab-down.sh PREFIX.
+# Needs root. After a failure, the part that was made remains: remove it with lab-down.sh PREFIX.
 #
 # A plan by hand: two hosts, one switch, all names beginning with `my-lab-`:
 #
@@ -26,7 +26,7 @@
 # `weir-lab plan SCENARIO` prints the plan of any scenario file.
 set -eu
 
-# For how long a device may take to get carrier, in tenths of a second.
+# Time for a device to get carrier, in tenths of a second.
 CARRIER_WAIT=100
 
 fail() {

@@ -1,22 +1,22 @@
 #!/bin/sh
-# Runs a program of RDMA over a soft-RoCE device (rdma_rxe), and says what its packets came to.
+# Runs a program of RDMA over a soft-RoCE device (rdma_rxe), and reports counts of its packets.
 #
 #   rdma.sh [--cm-tos TOS] PROGRAM [ARGUMENT...]
 #   rdma.sh ib_write_bw -d DEV --tclass 96 10.87.0.2
 #   rdma.sh --cm-tos 96 rping -c -a 10.87.0.2 -C 10
 #
-# --cm-tos: the traffic class (DSCP × 4) of connections by the connection manager, for programs that ask for none.
+# --cm-tos: the traffic class (DSCP × 4) of connections by the connection manager, for programs that set none.
 #
 # It is for a network namespace, or a machine, with one Ethernet device, which gets a soft-RoCE device unless it has one
-# already. That one goes with the network device. DEV in the arguments stands for its name. Several may run at once. The
-# last line is what the device has counted up to then, in the kernel's words (Documentation/ABI/stable/sysfs-class-infiniband):
+# already. It is removed with the network device. DEV in the arguments means its name. Several may run at once. The
+# last line has the device's counters, in the kernel's words (Documentation/ABI/stable/sysfs-class-infiniband):
 #
 #   rdma: sent_pkts=4821 rcvd_pkts=1206 rcvd_seq_err=0 completer_retry_err=0 out_of_seq_request=0 duplicate_request=0
 #
-# rcvd_seq_err: the other end missed a packet of ours and said so; completer_retry_err: it said nothing in time. Both make
-# us send again. out_of_seq_request: we missed one; duplicate_request: it came although we had had it.
+# rcvd_seq_err: the other end missed our packet and reported it; completer_retry_err: it did not answer in time. Both make
+# us send again. out_of_seq_request: we missed one; duplicate_request: we received it twice.
 #
-# It needs root, rdma(8) and the module rdma_rxe. Its exit status is PROGRAM's, or 125 where PROGRAM was not started.
+# It needs root, rdma(8) and the module rdma_rxe. Its exit status is PROGRAM's, or 125 if PROGRAM was not started.
 set -eu
 
 fail() {
@@ -48,12 +48,12 @@ is_there() {
 }
 
 if ! is_there; then
-    # Another of us may be sooner.
+    # Another instance may be faster.
     said=$(rdma link add "$rxe" type rxe netdev "$device" 2>&1) || is_there ||
         fail "rdma link add $rxe type rxe netdev $device: $said (is the module rdma_rxe loaded?)"
 fi
 
-# The kernel has this in configfs alone, by the device's name; it stays with the device.
+# The kernel has this only in configfs, by the device's name; it stays with the device.
 set_cm_tos() {
     configuration=$(mktemp -d)
     mount -t configfs none "$configuration" || { rmdir "$configuration"; return 1; }
@@ -66,7 +66,7 @@ set_cm_tos() {
 }
 
 if [ -n "$cm_tos" ]; then
-    # Another of us may take the directory away while we write.
+    # Another instance may remove the directory while we write.
     left=5
     until said=$(set_cm_tos 2>&1); do
         left=$((left - 1))
@@ -81,7 +81,7 @@ for word; do
     set -- "$@" "$word"
 done
 
-# Most of these programs poll: they are not to take the CPU from a switch on the same machine.
+# Most of these programs poll: they must not take the CPU from a switch on the same machine.
 if command -v nice > /dev/null; then set -- nice -n 15 "$@"; fi
 "$@" &
 program=$!
@@ -98,7 +98,7 @@ say_counters() {
         }'
 }
 
-# Of what is broken off, too: a program that waits for the network may not end at once.
+# Also of interrupted programs: one that waits for the network may not end at once.
 trap 'say_counters; kill -KILL "$program"; exit 143' TERM INT
 status=0
 wait "$program" || status=$?

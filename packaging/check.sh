@@ -1,10 +1,10 @@
 #!/bin/bash
 # Installs, runs, upgrades and purges Weir's Debian package in a clean Debian 12. `cargo xtask dist --check` calls it,
-# in a mount namespace of its own: check.sh ROOT OLD.deb NEW.deb MIRROR
+# in a separate mount namespace: check.sh ROOT OLD.deb NEW.deb MIRROR
 #
-# First without an init: the daemon starts as its unit has it as far as that can be had so, after --prepare, in a slave
+# First without an init: the daemon starts as in its unit, as far as possible, after --prepare, in a slave
 # mount namespace, with the unit's group, capabilities and no new privileges. Then the root's own systemd is booted as
-# process 1 of a container, and runs the unit; what it writes to the root is forgotten with it.
+# process 1 of a container, and runs the unit; its writes to the root are discarded with it.
 set -euo pipefail
 
 root=$1 old=$2 new=$3 mirror=$4
@@ -13,8 +13,8 @@ config=$root/etc/weir/switchd.toml
 run_dir=$root/run/weir/switch
 daemon=
 container=
-# CHOWN, NET_ADMIN, NET_RAW, IPC_LOCK, PERFMON and BPF: what the daemon keeps of what the units give it. SYS_ADMIN, SETUID, SETGID
-# and KILL, which it gives up, stay in its bounding set: to change that takes a capability that the units do not give.
+# CHOWN, NET_ADMIN, NET_RAW, IPC_LOCK, PERFMON and BPF: the capabilities from the units that the daemon keeps. SYS_ADMIN, SETUID, SETGID
+# and KILL, which it gives up, stay in its bounding set: to change that requires a capability that the units do not give.
 capabilities=000000c000007001
 bounding=000000c0002070e1
 
@@ -27,12 +27,12 @@ until_true() {
         read -rt 0.1 <> <(:) || true
     done
 }
-# Why a unit does not start stands in the journal alone.
+# Only the journal has the reason why a unit does not start.
 journal() { [ -z "$container" ] || in_system journalctl --quiet --no-pager --lines=40 --unit=weir-switchd >&2 || true; }
 cleanup() {
     [ $? = 0 ] || journal
     [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
-    # Its process 1 dies with it, and all others with that.
+    # Its process 1 dies with it, and all other processes with process 1.
     [ -z "$container" ] || kill -9 "$container" 2>/dev/null || true
     for name in "$ns" "$ns-1" "$ns-2"; do ip netns delete "$name" 2>/dev/null || true; done
 }
@@ -57,9 +57,9 @@ start() {
 }
 boot() {
     local scope=()
-    # A machine without systemd has no one to make a scope.
+    # A machine without systemd cannot make a scope.
     [ -d /run/systemd/system ] || scope=(--keep-unit)
-    # Its filter lacks what the daemon needs; the unit's own filter is under test.
+    # Its filter lacks system calls that the daemon needs; the unit's own filter is under test.
     systemd-nspawn --quiet --register=no "${scope[@]}" --directory="$root" --volatile=overlay --boot \
         --network-namespace-path="/run/netns/$ns" --private-users=no --capability=all \
         --system-call-filter="bpf perf_event_open" --console=pipe >>"$root.log" 2>&1 </dev/null &
@@ -113,7 +113,7 @@ for file in bash-completion/completions/{switchctl,weir-plan,weir-host,weir-page
     weir/grafana/weir-fabric.json weir/wireshark/weir.lua; do
     [ -s "$root/usr/share/$file" ] || fail "$file is missing"
 done
-# Debian's minimal images leave documentation out; this one does not, so that what alerts point to is there.
+# Debian's minimal images leave documentation out; this one does not, so the pages that alerts name are there.
 links=0
 while read -r page anchor; do
     grep -q "id=\"$anchor\"" "$root/$page" || fail "$page has no $anchor, to which an alert points"
@@ -175,7 +175,7 @@ daemon=
 say "upgraded to $upgraded: the configuration kept, the daemon went on forwarding, the new one runs too and ends clean"
 
 boot
-# It ends when the daemon has said that it is ready.
+# It ends when the daemon has reported that it is ready.
 quietly in_system systemctl enable --now weir-switchd
 [ "$(of_unit ActiveState)" = active ] || fail "the unit is $(of_unit ActiveState)"
 quietly in_system switchctl --socket /run/weir/switch/api.sock status

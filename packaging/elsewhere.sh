@@ -1,11 +1,11 @@
 #!/bin/bash
-# Tries the artefacts where they were not built. `cargo xtask dist --elsewhere` calls it, in a mount namespace of its own:
-# elsewhere.sh WORK PLACE PACKAGE.deb ARCHIVE.tar.gz CHAPTER.md MIRROR
+# Tries the artefacts outside the system of the build. `cargo xtask dist --elsewhere` calls it, in a separate mount
+# namespace: elsewhere.sh WORK PLACE PACKAGE.deb ARCHIVE.tar.gz CHAPTER.md MIRROR
 #
 # PLACE is bookworm, trixie or noble: a clean Debian 12 or 13, or Ubuntu 24.04, with the package and the archive, where the
 # commands of the book's CHAPTER run as a new user would enter them; `nothing`: the archive on an empty file system, without a C
 # library, a shell or anything else; or `aarch64`: the archive for that processor on an empty file system, run by qemu-user.
-# WORK/figures has what the programs of this machine compute; the same must come out everywhere, byte for byte.
+# WORK/figures has the results of this machine's programs; all places must give the same, byte for byte.
 set -euo pipefail
 
 work=$1 place=$2 package=$3 archive=$4 chapter=$5 mirror=$6
@@ -24,7 +24,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# As a new user: every block of commands of the chapter, in a network namespace of its own.
+# As a new user: every block of commands of the chapter, in a separate network namespace.
 ten_minutes() {
     local script=$root/root/ten-minutes.sh began=$SECONDS commands
     { echo 'set -eo pipefail; ip link set lo up'; blocks <"$chapter"; } >"$script"
@@ -36,19 +36,19 @@ ten_minutes() {
     sed '/^apt-get/!d' "$script" >"$root/root/install.sh"
     sed -i '/^apt-get/d' "$script"
     quietly in_root sh -ec 'cd /root; . ./install.sh'
-    # `ip netns exec` wants a root that is a mount point.
+    # `ip netns exec` requires a root that is a mount point.
     mount --rbind "$root" "$root"
     quietly unshare --net chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         timeout 300 bash -c 'cd /root; . ./ten-minutes.sh'
     say "$place: the book's ten minutes, from the package to a deadlock and its release: $commands commands, $((SECONDS - began)) s"
 }
-# The commands, and what the book says about waiting where a person looks.
+# The commands, and the book's waits where a person would look.
 blocks() { sed -n '/^```sh/,/^```$/{/^```/d;p}; s/^<!-- before: \(.*\) -->$/\1/p'; }
 
 # run PROGRAM ARGUMENT...: one of the archive's.
 run() { chroot "$root" $emulator "$at/usr/$1" "${@:2}"; }
 
-# What a simulator computes is the same wherever it runs.
+# A simulator computes the same on every machine.
 figures() {
     local made=$work/figures-$place name scenario
     rm -rf "$made"
@@ -112,7 +112,7 @@ nothing | aarch64)
     mkdir -p "$root"/{proc,sys,run,tmp,etc,dev}
     : >"$root.log"
     mount_root
-    # As container runtimes give it.
+    # As container runtimes provide it.
     mount --bind /dev "$root/dev"
     ;;
 esac
@@ -133,7 +133,7 @@ run sbin/weir-switchd --check --config "$at/etc/weir/switchd.toml" >>"$root.log"
 [ $code = 2 ] || fail "--check takes a configuration without ports: status $code"
 say "$place: every program of the archive runs; --check tells a good configuration from a bad one"
 figures
-# An emulator passes no calls for BPF on.
+# An emulator forwards no calls for BPF.
 [ "$place" = aarch64 ] || forwards
 case $place in
 bookworm | trixie | noble) ten_minutes ;;

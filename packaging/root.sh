@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What check.sh and elsewhere.sh share: a root file system made by debootstrap below $root, and words about it.
-# The caller is in a mount namespace of its own, so that mounts end with it.
+# Shared by check.sh and elsewhere.sh: a root file system made by debootstrap below $root, and its messages.
+# The caller is in a separate mount namespace, so mounts end with it.
 
 say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 fail() {
@@ -11,7 +11,7 @@ fail() {
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 quietly() { "$@" >>"$root.log" 2>&1 || fail "failed: $*"; }
 
-# make_root SUITE MIRROR [OPTION...]: by Debian's script for the suite or, where it knows none, by that of its kind.
+# make_root SUITE MIRROR [OPTION...]: by Debian's script for the suite or, without one, by that of its kind.
 make_root() {
     local suite=$1 mirror=$2 scripts=/usr/share/debootstrap/scripts script=
     shift 2

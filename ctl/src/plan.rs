@@ -23,8 +23,8 @@ pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
         .exec();
     if error.kind() == ErrorKind::NotFound {
         return anyhow!(
-            "`{PROGRAM}` is neither beside switchctl nor on PATH: install Weir's package whole, or build it with \
-             `cargo build -p {PROGRAM}`"
+            "`{PROGRAM}` is neither next to switchctl nor on PATH: install Weir's package whole, or \
+             build it with `cargo build -p {PROGRAM}`"
         );
     }
     Error::new(error).context(program.display().to_string())

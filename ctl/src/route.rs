@@ -125,7 +125,7 @@ fn station_table(answer: &Routes) -> String {
     let stations = answer.stations.iter();
     let rows = stations.map(|station| vec![station.mac.clone(), station.addresses.join(", ")]);
     let requests = match answer.suppress {
-        true => "are sent to them alone",
+        true => "are sent only to them",
         false => "are flooded: multicast.suppress is off",
     };
     format!(

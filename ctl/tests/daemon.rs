@@ -165,7 +165,7 @@ fn an_older_daemon_says_what_it_does_not_have() {
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert_eq!(
         run.stderr,
-        "switchctl: the running weir-switchd does not know `levels`: it is older than this switchctl; restart it\n"
+        "switchctl: the running weir-switchd does not support `levels`: it is older than this switchctl; restart it\n"
     );
 }
 

@@ -30,8 +30,8 @@ mod skeleton {
 
 const NAME: &str = "the XDP program";
 
-/// Time for the kernel to release a link, which takes an RCU grace period, after its last pin was removed, or after its
-/// process was killed and its pins were removed with their mount.
+/// Time for the kernel to release a link, which takes an RCU grace period. It starts after its last pin was removed, or
+/// after its process was killed and its pins were removed with their mount.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
 
 /// Requested mode of the program.

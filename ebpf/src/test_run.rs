@@ -19,8 +19,8 @@ pub struct TestRun {
 }
 
 impl PortProgram {
-    /// Runs the program on `count` copies of one frame, as if the device had received them in batches of 64, and makes the
-    /// kernel apply the verdicts, so that redirected frames are sent. Runs on the caller's CPU.
+    /// Runs the program on `count` copies of one frame, as if the device had received them in batches of 64. The kernel
+    /// applies the verdicts, so redirected frames are sent. Runs on the caller's CPU.
     ///
     /// # Errors
     ///

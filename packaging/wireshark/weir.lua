@@ -4,7 +4,7 @@
 --   wireshark -X lua_script:weir.lua FILE
 --   tshark -X lua_script:weir.lua -r FILE -Y weir.clcm
 --
--- For good: copy it to ~/.local/lib/wireshark/plugins.
+-- To install it: copy it to ~/.local/lib/wireshark/plugins.
 
 local ETHERTYPE = 0x88b5
 local SUBTYPE_CLCM = 0x5743
@@ -98,7 +98,7 @@ echo.fields, echo.experts = values(e), values(echo_experts)
 probe.fields, probe.experts = values(p), values(probe_experts)
 lldp.fields, lldp.experts = values(l), values(lldp_experts)
 
--- Adds a field if its bytes are there and gives its value; else says so and gives nil.
+-- Adds a field if its bytes are there and gives its value; else reports it and gives nil.
 local function add(tree, proto_experts, field, tvb, offset, length)
   if offset + length > tvb:len() then
     if not tree.is_truncated then
@@ -214,7 +214,7 @@ local function dissect_echo(tvb, pinfo, parent)
   return tvb:len()
 end
 
--- The EtherType is one for local experiments: whatever else uses it is left alone.
+-- The EtherType is one for local experiments: other uses of it are left alone.
 local by_ethertype = Proto("weir", "Weir control frames")
 function by_ethertype.dissector(tvb, pinfo, tree)
   if tvb:len() < 2 then

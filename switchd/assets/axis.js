@@ -55,7 +55,7 @@ class Axis {
   show(left, right) {
     const ends = [Math.max(this.whole[0], this.at(left)), Math.min(this.whole[1], this.at(right))];
     if (ends[1] - ends[0] < VIEW_SECONDS_MIN) return;
-    // Rounding apart.
+    // Except for rounding.
     const isWhole = ends.every((end, index) => Math.abs(this.bend(end) - this.bend(this.whole[index])) < 1e-6);
     this.part = isWhole ? null : ends;
   }

@@ -1,6 +1,6 @@
-// One card with a timeline: its steps as text, and the buttons and the pointer that choose what of the time is shown.
+// One card with a timeline: its steps as text, and the buttons and the pointer that choose the shown part of the time.
 
-// What is a step when it happens first, in words.
+// Events that are a step at their first occurrence, in words.
 const STEPS = {
   suspected: () => "suspected",
   clcm_sent: () => "first CLCM sent",
@@ -16,7 +16,7 @@ const STEPS = {
   storm_detected: () => "declared a storm",
   suspicion_ended: () => "cleared",
 };
-// An end of the axis is so far beyond what happened last.
+// Distance of the axis's end from the last event.
 const MARGIN = 0.02;
 const ZOOM = 0.25;
 // A drag shorter than this is a click.
@@ -167,7 +167,7 @@ class Card {
     if (!this.line || width <= 0) return;
     const { from_seconds: from, to_seconds: to, deadlock } = this.line;
     const end = Math.max(to, from + 1e-3);
-    // What was long before has little to do with it.
+    // Much earlier events have little to do with it.
     this.axis.whole = [Math.max(from, -3 * deadlock.idle_seconds - 0.2), end + MARGIN * (end - Math.min(from, 0))];
     this.log.setAttribute("aria-pressed", String(this.axis.logarithmic));
     this.all.setAttribute("aria-pressed", String(this.axis.part === null));

@@ -1,10 +1,10 @@
 // Many ports: those with trouble first, and a filter by name or neighbour.
 
 const MANY_PORTS = PICTURE.denseFrom;
-// Rows keep their places for this long, whatever happens meanwhile.
+// Rows keep their places for this long, whatever changes meanwhile.
 const REORDER_MILLISECONDS = 5000;
 
-// How much a port needs to be seen: what stands still first, then losses, then pauses.
+// Order of ports by importance: blocked ones first, then losses, then pauses.
 function trouble(port, at, pausedSeconds) {
   if (at.suspected || at.release) return 5;
   if (port.device_gone || (!port.link_up && port.rx_frames_total > 0)) return 4;
@@ -37,7 +37,7 @@ class Finder {
     if (view) tables(view);
   }
 
-  // Places of ports by their names, renewed once in a while.
+  // Places of ports by their names, renewed occasionally.
   arrange(view) {
     const now = Date.now();
     const isSame = this.places.size === view.ports.length && view.ports.every((port) => this.places.has(port.name));
@@ -50,7 +50,7 @@ class Finder {
     this.places = new Map(ranked.map(({ name }, place) => [name, place]));
   }
 
-  // The ports that are shown, in their order.
+  // The shown ports, in order.
   ports(view) {
     const isMany = view.ports.length >= MANY_PORTS;
     this.box.hidden = !isMany;
@@ -62,7 +62,7 @@ class Finder {
     return shown.sort((a, b) => this.places.get(a.name) - this.places.get(b.name));
   }
 
-  // The entries of the ports that are shown, in their order.
+  // The entries of the shown ports, in order.
   of(entries, ports) {
     const places = new Map(ports.map((port, place) => [port.name, place]));
     return entries.filter((entry) => places.has(entry.port)).sort((a, b) => places.get(a.port) - places.get(b.port) || a.priority - b.priority);

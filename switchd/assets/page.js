@@ -1,4 +1,4 @@
-// Asks, shows, says so when nobody answers, and goes on by itself.
+// Polls the switch and shows its answers; reports missing answers and continues.
 
 const ASK_MILLISECONDS = 500;
 const RETRY_MILLISECONDS = 1000;
@@ -108,7 +108,7 @@ async function timeline() {
   if (!line || shownId() !== id) return;
   if (!card || card.id !== id) {
     card = new Card(id);
-    // In the place of the one before, at once: nothing moves.
+    // In the place of the previous one, at once: nothing moves.
     byId("stage").replaceChildren(card.root);
   }
   card.show(line);
@@ -119,14 +119,14 @@ function stateIs(state, text) {
   say(byId("state"), text);
 }
 
-// What the switch remembers of the rates, when the page lacks it.
+// The rates that the switch has stored, if the page lacks them.
 async function past(now) {
   if (!isGap(now)) return;
   try {
     const curves = await ask("/curves");
     if (curves) remember(curves);
   } catch (error) {
-    // Curves begin now, then.
+    // Then curves begin now.
   }
 }
 
@@ -176,7 +176,7 @@ async function round() {
   try {
     await timeline();
   } catch (error) {
-    // The next round says so if nobody answers any more.
+    // The next round reports it if the switch answers no longer.
   }
 }
 

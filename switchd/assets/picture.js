@@ -1,10 +1,10 @@
-// The picture of the ports: the switch in the middle, neighbours beside it, and between them who sends and who pauses whom.
+// The picture of the ports: the switch in the middle, neighbours around it, and between them traffic and pauses.
 
 const PICTURE = { row: 50, dense: 34, box: 132, neighbour: 84, denseFrom: 17, twoSidedFrom: 520, character: 7.2 };
 // Ports named in the words below the picture's title.
 const NAMED = 4;
 
-// What holds at a port, over all of its priorities.
+// The state of a port, over all of its priorities.
 function conditions(view) {
   const found = new Map(view.ports.map((port) => [port.name, { pausing: [], paused: [], suspected: false, release: null }]));
   for (const queue of view.pfc) {
@@ -122,7 +122,7 @@ class Picture {
     const height = ports >= PICTURE.denseFrom ? PICTURE.dense : PICTURE.row;
     const boxLeft = two ? (width - PICTURE.box) / 2 : 0, boxRight = two ? boxLeft + PICTURE.box : 88;
     const rows = two ? half : ports;
-    // The shorter side stands in the middle.
+    // The shorter side is in the middle.
     const y = (left ? index : index - half + (rows - ports + half) / 2) * height + 1;
     const common = { y, height, boxLeft, boxRight, rows, two };
     if (left) return { ...common, side: -1, portX: boxLeft, neighbourX: PICTURE.neighbour + 1, neighbourLeft: 1 };

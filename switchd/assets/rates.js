@@ -1,13 +1,13 @@
-// Rates from totals: of the last two seconds, and curves of the last minute, which begin with what the switch remembers.
+// Rates from totals: of the last two seconds, and curves of the last minute, which begin with stored rates of the switch.
 
-// For each port the totals of late, to take rates from, and rates of the last minute.
+// For each port recent totals, to compute rates, and rates of the last minute.
 const trace = { totals: [], curves: new Map() };
 const RATE_NANOS = 2e9;
 const CURVE_NANOS = 60e9;
-// A curve with a gap this long asks for what it missed.
+// A curve with a gap this long requests the missed part.
 const GAP_NANOS = 5e9;
 
-// Rates between the moments of `past`, the answer of /curves, for those curves that do not know them.
+// Rates between the moments of `past`, the answer of /curves, for curves that lack them.
 function remember(past) {
   const at = past.monotonic_nanos;
   for (const [name, passed] of Object.entries(past.ports)) {
@@ -51,7 +51,7 @@ function rates(view) {
     const step = between(before, port);
     if (step && (!curve.length || now > curve.at(-1).at)) curve.push({ at: now, ...step });
     while (curve.length && now - curve[0].at > CURVE_NANOS) curve.shift();
-    // At first sight the newest of the past says more than nothing.
+    // Initially the newest stored rate is better than none.
     return [port.name, { ...(between(oldest, port) || curve.at(-1) || { inward: 0, outward: 0 }), curve, now }];
   }));
 }

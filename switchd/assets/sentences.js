@@ -1,4 +1,4 @@
-// What happened, in sentences: of each kind of event one, made of what the event tells.
+// Events as sentences: one for each kind of event, made of its fields.
 
 const spanOf = (text) => seconds(parseFloat(text));
 const amountOf = (text) => bytes(parseFloat(text));
@@ -95,14 +95,14 @@ const SENTENCES = {
   level_mismatch_ended: () => "The neighbour's Levels no longer differ.",
 };
 
-// `event` has kind, port and details; one of a newer daemon is told by its fields.
+// `event` has kind, port and details; one of a newer daemon is shown by its fields.
 function sentence(event) {
   const told = event.details || {};
   const known = SENTENCES[event.kind];
   return known ? known(told, event.port) : [words(event.kind), details(told)].filter(Boolean).join(": ");
 }
 
-// What was done about a suspicion.
+// The action on a suspicion.
 function measures(one) {
   const parts = [];
   if (one.loops_found) parts.push("loop found");

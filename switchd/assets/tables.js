@@ -16,7 +16,7 @@ function fillFlow(cell, rate, of, line) {
   spark(svg, rate.curve, rate.now, of, line);
 }
 
-// What of the frames sent has taken the express path, or why none does now: the guide has the reasons.
+// The share of sent frames that took the express path, or the reason why none does now: the guide has the reasons.
 function express(port) {
   const sent = port.tx_frames_total;
   return port.express === "open" && sent > 0 ? `open, ${Math.round(100 * port.express_tx_frames_total / sent)} % of frames` : port.express.replaceAll("_", " ");
@@ -77,13 +77,13 @@ function pair(first, second) {
   return (second.endsWith(" " + unit) ? value : first) + " / " + second;
 }
 
-// What a queue's port does and what is done to it: two lines, each with its colour.
+// Pauses by a queue's port and pauses of it: two lines, each with its colour.
 function pausesOf(queue) {
   const first = [queue.pausing ? "◀ pauses " + who(queue.port) : "", queue.release_ingress ? "release for " + queue.release_ingress : ""];
   const second = [queue.paused ? "▶ paused by " + who(queue.port) : "", queue.suspected ? "SUSPECTED" : ""];
   const [above, below] = [first, second].map((parts) => parts.filter(Boolean).join(", "));
   if (!above && !below) return [[NONE, "dim"], ["", ""]];
-  // Where the neighbour's pause is all, it has both lines.
+  // If the neighbour's pause is the only one, it has both lines.
   if (!above) return second.map((part) => [part, queue.suspected ? "suspected" : "paused"]);
   return [[above, queue.release_ingress ? "release" : "pausing"], [below, queue.suspected ? "suspected" : "paused"]];
 }

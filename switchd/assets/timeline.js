@@ -1,4 +1,4 @@
-// Draws the timeline of one suspicion: curves, lanes of what held, one lane of what happened.
+// Draws the timeline of one suspicion: curves, lanes of lasting states, one lane of events.
 
 const LANE_WORDS = {
   suspected: (port) => `${port} suspected`,
@@ -6,7 +6,7 @@ const LANE_WORDS = {
   pausing: (port) => `we pause ${who(port)}`,
   release: (port) => `release, ${port}`,
 };
-// Lanes that there is always room for, so that a picture keeps its height while lanes come.
+// Lanes that always have room, so that a picture keeps its height when lanes are added.
 const LANES_RESERVED = 5;
 const CHART = { right: 10, top: 20, panel: 92, lane: 17, marks: 46, foot: 20, number: 15 };
 
@@ -29,7 +29,7 @@ class Drawing {
     return this.left + this.inner * Math.max(0, Math.min(1, this.axis.share(at)));
   }
 
-  // With what an element says when it is pointed at.
+  // With the text of an element under the pointer.
   titled(made, text) {
     made.append(shape("title", {}, text));
   }

@@ -1,8 +1,8 @@
-// The verdict, which comes first: how the switch is, why, and the figures behind it.
+// The verdict, at the top: the switch's condition, its reasons, and their figures.
 
 const VERDICTS = { ok: "Well", degraded: "Degraded", failing: "Failing" };
 
-// What the worst reason means.
+// Meaning of the worst reason.
 const HEADLINES = {
   lossless_loss: () => "lossless frames are lost",
   kernel_losses: () => "frames are lost on their way to the switch",

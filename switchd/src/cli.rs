@@ -36,11 +36,11 @@ pub const MANUAL: Manual = Manual {
     environment: &[
         (
             "WEIR_PORTS, WEIR_RATE, WEIR_MTU, CLAB_INTFS, WEIR_UNPROTECTED",
-            "With --container: how many ports there are, their rate, their MTU; what containerlab says of the first; and `true` to serve metrics and page on all addresses.",
+            "With --container: number of ports, their rate, their MTU; containerlab's number of ports; and `true` to serve metrics and page on all addresses.",
         ),
         (
             "NOTIFY_SOCKET, WATCHDOG_USEC",
-            "Set by systemd: sd_notify(3) tells it that the switch has started, and that it is alive.",
+            "Set by systemd: sd_notify(3) reports the start and the heartbeats of the switch.",
         ),
     ],
     see_also: &["weir-switchd.toml(5)", "switchctl(1)", "weir-host(1)"],
@@ -162,7 +162,7 @@ impl Kept {
 
 const AFTER_HELP: &str = "\
 Signals:
-  SIGTERM, SIGINT   stop admitting, send what is buffered, clean up, exit 0
+  SIGTERM, SIGINT   stop admitting, send buffered frames, clean up, exit 0
   a second one      exit at once with status 4; buffered frames are lost
   SIGHUP            reload the configuration file, as `switchctl reload` does
 

@@ -442,7 +442,7 @@ async fn serve(
             is_free = wait_for_the_place(keeping, &config, cli.drain_timeout, keeper) => is_free,
             () = until_stopped(&mut signals) => Ok(false),
         };
-        if !is_free.context("the keeper has no use for this switch")? {
+        if !is_free.context("the keeper did not let this switch start")? {
             return Ok(Ended::Cleanly);
         }
     }
@@ -518,7 +518,7 @@ async fn make_ready(
     let with = expected.config().clone();
     let made =
         tokio::task::spawn_blocking(move || Reserve::new(&with, reader::read_secret)).await?;
-    Ok((made.context("cannot make ready for a restart")?, expected))
+    Ok((made.context("cannot prepare for a restart")?, expected))
 }
 
 async fn until_stopped(signals: &mut mpsc::Receiver<Signal>) {

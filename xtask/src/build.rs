@@ -48,7 +48,7 @@ pub fn soak() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
-/// Builds all programs as the tests have them, so that nothing is compiled for guests alone; returns their directory.
+/// Builds all programs as the tests have them, so that nothing is compiled only for guests; returns their directory.
 pub fn of_tests() -> Result<PathBuf> {
     run_build(&["--workspace", "--bins"])?;
     Ok(target_directory().join("debug"))
@@ -144,7 +144,7 @@ pub fn wire_bench() -> Result<PathBuf> {
     Ok(target_directory().join("release/weir-bench"))
 }
 
-/// Builds the daemon's test `confined`, whose process gives up what the daemon gives up; returns its executable.
+/// Builds the daemon's test `confined`, whose process drops the same privileges as the daemon; returns its executable.
 ///
 /// # Errors
 ///

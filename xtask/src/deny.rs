@@ -8,7 +8,7 @@ use crate::build::root;
 use crate::tool;
 
 const OFFLINE: [&str; 3] = ["bans", "licenses", "sources"];
-/// Exit status when RustSec's database was unreachable, so that advisories are unknown.
+/// Exit status when RustSec's database was unreachable, so advisories are unknown.
 const NOT_REACHED: u8 = 3;
 
 /// Checks the dependencies against deny.toml; `advisories` needs RustSec's database.

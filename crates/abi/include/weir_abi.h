@@ -26,16 +26,16 @@ enum weir_class {
 	WEIR_CLASSES = 4,
 };
 
-/* What became of a frame. */
+/* Fate of a frame. */
 enum weir_verdict {
 	WEIR_VERDICT_REDIRECTED = 0,
-	WEIR_VERDICT_PASSED = 1,         /* handed to the kernel: LLDP, or no socket and the port's setting says so */
-	WEIR_VERDICT_DROPPED = 2,        /* no socket: dropped, as the port's setting says */
+	WEIR_VERDICT_PASSED = 1,         /* handed to the kernel: LLDP, or no socket and the port's setting is to pass */
+	WEIR_VERDICT_DROPPED = 2,        /* no socket: dropped by the port's setting */
 	WEIR_VERDICT_TOO_SHORT = 3,      /* no whole Ethernet header: dropped */
 	WEIR_VERDICT_NO_META = 4,        /* the driver left no room for the metadata: dropped */
 	WEIR_VERDICT_CUT = 5,            /* a part of a frame that the driver has cut: dropped */
 	WEIR_VERDICT_EXPRESS = 6,        /* it went to its egress device at once */
-	WEIR_VERDICT_NO_SLOT = 7,        /* the RX ring has no slot beside those kept for frames with a credit: dropped */
+	WEIR_VERDICT_NO_SLOT = 7,        /* the RX ring has no slot except those kept for frames with a credit: dropped */
 	WEIR_VERDICTS = 8,
 };
 
@@ -43,10 +43,10 @@ enum weir_verdict {
 #define WEIR_META_TAGGED 0x01   /* the outermost tag is in vlan_tci */
 #define WEIR_META_IPV4 0x02     /* l3_offset is that of an IPv4 header */
 #define WEIR_META_IPV6 0x04     /* l3_offset is that of an IPv6 header */
-#define WEIR_META_FRAGMENT 0x08 /* an IP fragment: flow_hash covers the addresses alone */
+#define WEIR_META_FRAGMENT 0x08 /* an IP fragment: flow_hash covers only the addresses */
 #define WEIR_META_CREDIT 0x10   /* its sender had a credit for it: it is not in weir_slots.entered */
 
-/* Stands immediately in front of a redirected frame's first byte. All fields in host byte order. */
+/* Immediately in front of a redirected frame's first byte. All fields in host byte order. */
 struct weir_meta {
 	__u16 magic;
 	__u8 version;
@@ -60,25 +60,25 @@ struct weir_meta {
 	__u16 l3_offset; /* from the frame's first byte */
 	/*
 	 * When the device received it, by the device's own clock: the lowest 48 bits of its nanoseconds, and the record is as short as old kernels
-	 * want it. Both zero: the device has not said.
+	 * require it. Both zero: the device gave no time.
 	 */
 	__u16 hardware_nanos_high;
 	__u32 hardware_nanos_low;
 };
 
-/* Where a frame's priority is looked for. */
+/* Sources of a frame's priority. */
 #define WEIR_TRUST_PCP 0x01
 #define WEIR_TRUST_DSCP 0x02
 
-/* What happens to a frame when its queue has no socket. */
+/* Treatment of a frame whose queue has no socket. */
 enum weir_fallback {
 	WEIR_FALLBACK_PASS = 0,
 	WEIR_FALLBACK_DROP = 1,
 };
 
-/* Who gets LLDP. */
+/* Receiver of LLDP frames. */
 enum weir_lldp {
-	WEIR_LLDP_KERNEL = 0, /* the kernel, whatever the fallback: agents hear it by packet sockets */
+	WEIR_LLDP_KERNEL = 0, /* the kernel, with either fallback: agents receive it on packet sockets */
 	WEIR_LLDP_SOCKET = 1, /* the queue's socket, as any other frame */
 };
 
@@ -90,8 +90,8 @@ struct weir_settings {
 	__u8 lldp; /* enum weir_lldp */
 	__u8 pcp_to_priority[WEIR_PRIORITIES];
 	__u8 dscp_to_priority[WEIR_DSCPS];
-	__u16 cut_length; /* what is as long as this is a part of a frame, and goes on with the next; zero for never */
-	__u8 port; /* number of this port, for the words of the express path */
+	__u16 cut_length; /* data of this length is a part of a frame, continued by the next; zero: never */
+	__u8 port; /* number of this port, for the shared words of the express path */
 	__u8 reserved;
 };
 
@@ -103,7 +103,7 @@ struct weir_traffic {
 
 /*
  * Slots of the RX ring of one queue, where some are kept for frames with a credit: entry of the queue in the map weir_slots. The first
- * cache line is the program's, the second the loop's. docs/src/internals/design/credits-rings.md says why no slot is promised twice.
+ * cache line is the program's, the second the loop's. docs/src/internals/design/credits-rings.md explains why no slot is promised twice.
  */
 struct weir_slots {
 	__u64 begun; /* frames that the program has begun to hand to the socket */
@@ -120,14 +120,14 @@ struct weir_slots {
 };
 
 /*
- * The express path: what the programs of all ports share with each other and with the switch core. Who writes which word, in which order, and
- * why: docs/src/internals/express.md. A word that is written by one side alone lies in no cache line with one of the other's.
+ * The express path: memory that the programs of all ports share with each other and with the switch core. docs/src/internals/express.md
+ * explains the writers of each word and their order. Words of the two sides never share a cache line.
  */
 
-/* Whether there is a path at all: entry 0 of the map weir_mode. */
+/* State of the path: entry 0 of the map weir_mode. */
 struct weir_mode {
 	__u64 on; /* zero: every frame goes to the core */
-	__u64 alive_nanos; /* CLOCK_MONOTONIC, when the core last said that it runs */
+	__u64 alive_nanos; /* CLOCK_MONOTONIC, the core's last sign of life */
 	__u64 length_max; /* bytes of the longest frame */
 	__u64 reserved[5];
 };
@@ -142,7 +142,7 @@ struct weir_mode {
 /* One egress: the entry of its port in the map weir_lines. */
 struct weir_line {
 	__u64 gate;
-	__u64 free_at_nanos; /* CLOCK_MONOTONIC, when its line has sent what it was given */
+	__u64 free_at_nanos; /* CLOCK_MONOTONIC, end of transmission of all frames given to its line */
 	__u64 nanos_per_byte; /* times 2^32 */
 	__u64 burst_nanos; /* what may go back to back after a time without frames */
 	__u64 overhead_bytes; /* between two frames */
@@ -194,7 +194,7 @@ enum weir_sizes {
 _Static_assert(sizeof(struct weir_meta) == 32, "metadata: a multiple of 4, at most 32 bytes");
 _Static_assert(sizeof(struct weir_settings) == 80, "settings are a map value");
 _Static_assert(sizeof(struct weir_mode) == 64 && sizeof(struct weir_line) == 128 && sizeof(struct weir_flow) == 128,
-	       "words that both sides write are in cache lines of their own");
+	       "words that both sides write are in separate cache lines");
 _Static_assert(sizeof(struct weir_slots) == 128, "each side's words are in a cache line");
 _Static_assert(sizeof(struct weir_traffic) == 16, "counters are a map value");
 

@@ -15,48 +15,48 @@
 
 #define WEIR_HOST_PRIORITIES 8
 #define WEIR_HOST_DSCPS 64
-/* UDP destination ports that have a priority of their own. */
+/* UDP destination ports with a separate priority. */
 #define WEIR_HOST_PORTS 8
 /* skb->mark of a PFC frame that the ingress program sends back to wake the queue: "WAKE". */
 #define WEIR_HOST_WAKE 0x57414b45
 
-/* Where a frame's priority is taken from. */
+/* Source of a frame's priority. */
 enum weir_host_source {
 	WEIR_HOST_SOURCE_SOCKET = 0, /* SO_PRIORITY */
 	WEIR_HOST_SOURCE_DSCP = 1,
 	WEIR_HOST_SOURCE_VLAN = 2,   /* PCP of the outermost tag */
 };
 
-/* What userspace says: key 0 of the map wh_settings. */
+/* Settings by userspace: key 0 of the map wh_settings. */
 struct weir_host_settings {
 	__u64 version;            /* WEIR_HOST_ABI_VERSION */
 	__u64 quantum_ps;         /* 512 bit times */
 	__u64 source;             /* enum weir_host_source */
 	__u64 obeyed;             /* a bit for each priority whose pauses are obeyed */
 	__u64 obeys_global;       /* 802.3x PAUSE stops all of these */
-	__u64 refuse_until_ns;    /* CLOCK_MONOTONIC; until then nothing more is queued: somebody drains */
+	__u64 refuse_until_ns;    /* CLOCK_MONOTONIC; until then no frame is queued: the queue drains */
 	__u64 limit_bytes;        /* of each priority's queue */
 	__u64 share[WEIR_HOST_PRIORITIES];
 	__u64 dscp[WEIR_HOST_DSCPS]; /* the priority of each */
 	__u64 port[WEIR_HOST_PORTS]; /* UDP destination ports, 0: none */
 	__u64 port_priority[WEIR_HOST_PORTS];
-	/* For whoever detaches. */
-	__u64 multicast_added;    /* we have the device receive 01-80-C2-00-00-01 */
+	/* For detaching. */
+	__u64 multicast_added;    /* we made the device receive 01-80-C2-00-00-01 */
 	__u64 gso_segments_before; /* the device's gso_max_segs, 0: unchanged */
 	__u64 rate_bits_per_second;
 	/* The token bucket. */
 	__u64 max_rate_bits_per_second; /* of the frames on the wire, 0: unbounded */
-	__u64 burst_ns;           /* how long the bucket takes to fill */
+	__u64 burst_ns;           /* time to fill the bucket */
 };
 
-/* What the kernel's side knows of a priority: keys 0 to 7 of the map wh_priorities. */
+/* State of a priority in the kernel: keys 0 to 7 of the map wh_priorities. */
 struct weir_host_priority {
 	__u64 paused_until_ns;    /* CLOCK_MONOTONIC; 0: not paused */
 	__u64 paused_since_ns;
-	__u64 turn;               /* where it stands in the order of service: bytes by share */
+	__u64 turn;               /* position in the order of service: bytes by share */
 	__u64 queued_frames;
 	__u64 queued_bytes;
-	__u64 peak_bytes;         /* most that was queued */
+	__u64 peak_bytes;         /* highest queued_bytes */
 	/* Counters. */
 	__u64 sent_frames;        /* skbs handed to the driver: with segmentation offload several frames each */
 	__u64 sent_bytes;

@@ -1,4 +1,5 @@
-//! `GET /v1/counters`, and the daemon's counters beside the core's: the kernel's losses, and those of its polling loop.
+//! `GET /v1/counters`, with the core's counters and the daemon's: losses in the kernel, and counts of the
+//! polling loop.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -53,8 +54,8 @@ weir_core::counters! {
                 rx_fill_ring_empty_total ["rx_fill_ring_empty"] "Times that the kernel failed to take a frame from the fill ring.";
                 rx_invalid_descs_total ["rx_invalid_descs"] "RX descriptors that were not valid.";
                 tx_invalid_descs_total ["tx_invalid_descs"] "TX descriptors that were not valid.";
-                tx_device_drops_total ["tx_device_drops"] "Frames that the device took and dropped.";
-                tx_redirect_total ["tx_redirect"] "Frames of the express path that the device did not take.";
+                tx_device_drops_total ["tx_device_drops"] "Frames that the device accepted and dropped.";
+                tx_redirect_total ["tx_redirect"] "Frames of the express path that the device did not accept.";
                 rx_missing_total ["rx_missing"] "Frames that the XDP program redirected to a socket and that no socket received.";
                 tx_missing_total ["tx_missing"] "Frames that were sent and that the device did not count as sent.";
             }
@@ -66,7 +67,7 @@ weir_core::counters! {
     #[serde(default)]
     DeviceLosses, DEVICE_LOSSES "device_" {} {
         DEVICE_LOSSES "weir_device_losses_total" ["port", "kind"] Always
-            "Frames that the port's device did not hand over, as it counts them itself (ip -s -s link), since the device is there."
+            "Frames that the port's device lost, by its own counters (ip -s -s link), since the device exists."
             {
                 rx_missed_total ["rx_missed"] "Frames for which the device had no room.";
                 rx_fifo_total ["rx_fifo"] "Frames for which a queue of the device had no buffer.";
@@ -75,7 +76,7 @@ weir_core::counters! {
                 rx_crc_total ["rx_crc"] "Frames with a bad checksum: cable, transceiver or the other end.";
                 rx_frame_total ["rx_frame"] "Frames that were misaligned.";
                 rx_dropped_total ["rx_dropped"] "Frames that driver or kernel dropped behind the device, beyond those that the XDP program and the sockets account for.";
-                rx_other_total ["rx_other"] "Frames with errors of no other kind: `ethtool -S` may say which.";
+                rx_other_total ["rx_other"] "Frames with errors of no other kind: `ethtool -S` may have details.";
             }
     }
 
@@ -94,7 +95,7 @@ weir_core::counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     GnmiCounters, GNMI_COUNTERS "gnmi_" {} {
         GNMI_CALLS "weir_gnmi_calls_total" ["method"] Always
-            "Calls of gNMI, those that were refused included."
+            "Calls of gNMI, including refused ones."
             {
                 capabilities ["Capabilities"] "Calls of Capabilities.";
                 gets ["Get"] "Calls of Get.";
@@ -107,14 +108,14 @@ weir_core::counters! {
                 unauthenticated ["unauthenticated"] "Without the token.";
                 bad_requests ["bad_request"] "What was asked makes no sense, or is more than is taken.";
                 not_found ["not_found"] "No entry has the path of a Get.";
-                unimplemented ["unimplemented"] "Changes, and encodings and modules that the switch does not have.";
-                streams ["streams"] "As many subscribers as the switch takes were there.";
+                unimplemented ["unimplemented"] "Changes, and encodings and modules that the switch does not support.";
+                streams ["streams"] "The maximum number of subscribers was reached.";
                 too_large ["too_large"] "The answer to a Get would have been longer than clients take.";
-                slow_readers ["slow_reader"] "The subscriber did not read what it was told.";
-                silent ["silent"] "The subscriber did not say what it subscribes to.";
+                slow_readers ["slow_reader"] "The subscriber did not read its updates.";
+                silent ["silent"] "The client sent no subscription.";
             }
         GNMI_UPDATES "weir_gnmi_updates_total" [] Always
-            "Values and deletions told to subscribers of gNMI."
+            "Values and deletions sent to subscribers of gNMI."
             { updates []; }
     }
 
@@ -122,11 +123,11 @@ weir_core::counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     SflowCounters, SFLOW_COUNTERS "sflow_" {} {
         SFLOW_DATAGRAMS "weir_sflow_datagrams_total" ["outcome"] Always
-            "Datagrams for the sFlow collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
+            "Datagrams for the sFlow collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not accepted by the kernel (lost)."
             {
-                datagrams_sent ["sent"] "Datagrams that the kernel took.";
-                datagrams_refused ["refused"] "Errors that came back for datagrams sent before.";
-                datagrams_lost ["lost"] "Datagrams that the kernel did not take.";
+                datagrams_sent ["sent"] "Datagrams that the kernel accepted.";
+                datagrams_refused ["refused"] "Errors returned for earlier datagrams.";
+                datagrams_lost ["lost"] "Datagrams that the kernel did not accept.";
             }
         SFLOW_SAMPLES "weir_sflow_samples_total" ["kind", "outcome"] Always
             "sFlow samples by kind (counters of a port, packets, dropped frames): in datagrams that were sent, withheld by the rate limit, or lost for lack of memory or with their datagram."
@@ -145,11 +146,11 @@ weir_core::counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     IpfixCounters, IPFIX_COUNTERS "ipfix_" {} {
         IPFIX_MESSAGES "weir_ipfix_messages_total" ["outcome"] Always
-            "Messages for the IPFIX collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
+            "Messages for the IPFIX collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not accepted by the kernel (lost)."
             {
-                messages_sent ["sent"] "Messages that the kernel took.";
-                messages_refused ["refused"] "Errors that came back for messages sent before.";
-                messages_lost ["lost"] "Messages that the kernel did not take.";
+                messages_sent ["sent"] "Messages that the kernel accepted.";
+                messages_refused ["refused"] "Errors returned for earlier messages.";
+                messages_lost ["lost"] "Messages that the kernel did not accept.";
             }
         IPFIX_RECORDS "weir_ipfix_records_total" ["outcome"] Always
             "IPFIX records: in messages that were sent, withheld because nothing had changed (unchanged), or lost with their message. The next record of the same port and priority has the increases of a lost one."
@@ -167,7 +168,7 @@ weir_core::counters! {
             }
     }
 
-    /// What the dataplane's polling loop has counted since the start.
+    /// Counts of the dataplane's polling loop since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     DataplaneCounters, DATAPLANE_COUNTERS "dataplane_" {} {
         ROUNDS "weir_dataplane_rounds_total" [] Always
@@ -201,17 +202,17 @@ weir_core::counters! {
             "Checksums of TCP and UDP that hosts left to a virtual device, and that the switch finished."
             { checksums_finished []; }
         ADDRESS_REQUESTS "weir_dataplane_address_requests_total" ["outcome"] Always
-            "ARP requests and IPv6 neighbor solicitations from hosts that look for another one, with multicast.suppress: sent to that station alone, or flooded."
+            "ARP requests and IPv6 neighbor solicitations from hosts that look for another host, with multicast.suppress: sent only to that station, or flooded."
             {
-                address_requests_directed ["directed"] "Requests for the MAC address of a station that were sent to it alone.";
+                address_requests_directed ["directed"] "Requests for the MAC address of a station that were sent only to it.";
                 address_requests_unknown ["unknown"] "Requests that were flooded because no station has the address.";
-                address_requests_without_way ["no_way"] "Requests for a station that were flooded because the switch has no way to it, or only back.";
+                address_requests_without_way ["no_way"] "Requests for a station that were flooded because the switch has no path to it, or only back to the sender's port.";
             }
         EVENTS_LOST "weir_events_lost_total" [] Always
             "Events of the dataplane lost because the queue to the control plane was full."
             { events_lost []; }
         COMMANDS_REFUSED "weir_commands_refused_total" [] Always
-            "Commands that the dataplane refused: the egress is released for another loop, a control queue is full, or a change of routes is not possible."
+            "Commands that the dataplane refused: the egress is released for another loop, a control queue is full, or a change of routes is impossible."
             { commands_refused []; }
     }
 }

@@ -1,5 +1,6 @@
 //! Converts messages of dataplane and control plane to events of the API: kind, port, priority and details. The
-//! daemon's event log and the simulator's events are made only by these functions, so that they look alike.
+//! daemon's event log and the simulator's events are made only by these functions, so that they look the
+//! same.
 
 use std::collections::BTreeMap;
 

@@ -63,7 +63,7 @@ pub struct RecordQueue {
 pub struct RecordCredits {
     /// Those of the neighbor that are consumed and not freed.
     pub used: u32,
-    /// The neighbor's credits at most; 0 before it has told.
+    /// Maximum number of the neighbor's credits; 0 until it reports it.
     pub limit: u32,
     /// Those given to the neighbor whose frames have not arrived.
     pub outstanding: u32,

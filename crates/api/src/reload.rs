@@ -12,7 +12,7 @@ pub struct Reload {
     pub dry_run: bool,
     /// Settings now in force, by key.
     pub applied: Vec<AppliedSetting>,
-    /// Settings of the file that could not be applied, by key. If there are any, nothing of the file is applied, unless
+    /// Settings of the file that could not be applied, by key. If there are any, none of the file is applied, unless
     /// it is only `log.level`, which the command line overrides.
     pub kept: Vec<KeptSetting>,
     /// Settings that could be applied but were not, because of `kept`.
@@ -76,7 +76,7 @@ pub struct Past {
     pub number: u64,
     /// Time at which it came into force, in seconds since 1970, UTC.
     pub unix_seconds: u64,
-    /// How it came into force: `start` or `reload`.
+    /// What put it into force: `start` or `reload`.
     pub came: String,
 }
 

@@ -118,7 +118,7 @@ pub struct FlowResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_seconds: Option<f64>,
     /// The flow completion time on the same path in an empty network: every frame at the rate of the lines, or at the
-    /// flow's own if that is lower, with store and forward at each switch and the lines' delays. Absent if
+    /// flow's own if that is lower. It includes store and forward at each switch and the lines' delays. Absent if
     /// `completion_seconds` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ideal_seconds: Option<f64>,

@@ -118,7 +118,7 @@ const PROBABILITY: Kind = Kind {
     example: "1%",
 };
 
-/// Error: text that is not a value with a unit; says what to write instead.
+/// Error: text that is not a value with a unit; states the expected form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnitError(String);

@@ -246,7 +246,7 @@ fn errors_have_line_key_and_remedy() {
         ),
         (
             "seeds = [1, 2, 1]\n",
-            &["s.toml:3: seeds: 1 is there twice"],
+            &["s.toml:3: seeds: 1 is listed twice"],
         ),
         (
             "set = [\"duration\"]\n",
@@ -274,7 +274,7 @@ fn errors_have_line_key_and_remedy() {
         ),
         (
             "[[parameter]]\nkey = \"a\"\nvalues = [1, 1]\n",
-            &["s.toml:5: parameter.0.values: `1` is there twice"],
+            &["s.toml:5: parameter.0.values: `1` is listed twice"],
         ),
         (
             "[[parameter]]\nkey = \"a\"\nvalues = [[1]]\n",

@@ -286,7 +286,7 @@ fn collectives_are_read() {
         ),
         (
             "kind = \"ring-all-reduce\"\nsize = \"1MB\"\ngroup = [\"h1\", \"h2\", \"h1\"]",
-            "group: `h1` is there twice",
+            "group: `h1` is listed twice",
         ),
         (
             "kind = \"ring-all-reduce\"\nsize = \"1MB\"\ngroup = [\"h1\", \"h7\"]",

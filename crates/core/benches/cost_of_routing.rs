@@ -52,7 +52,7 @@ fn main() {
         }
     }
     println!(
-        "ns for each frame, {ROUNDS} rounds of {} frames for each case in turns",
+        "ns for each frame, {ROUNDS} rounds of {} frames for each case, alternating",
         BURSTS * BURST
     );
     println!("{:<38} {:>8} {:>8}", "", "least", "median");

@@ -36,8 +36,8 @@ crate::named! {
         TableFull => "table_full",
         /// The switch is shutting down and admits no more frames.
         Draining => "draining",
-        /// The frame's ingress port is down, or its egress port cannot send: the link has been down for longer than
-        /// frames wait for it, the device is gone, or the transmitter does not complete frames.
+        /// The frame's ingress port is down, or its egress port cannot send. In that case the link has been down for
+        /// longer than frames wait for it, the device is gone, or the transmitter does not complete frames.
         PortDown => "port_down",
         /// A host that is policed instead of paused has filled its ingress buffer.
         Policed => "policed",
@@ -248,7 +248,7 @@ counters! {
                 resume_received ["rx", "xon"] "Resumes (time zero) that the neighbour sent for this priority.";
             }
         AHEAD_OF_STRICT "weir_ahead_of_strict_frames_total" ["port", "priority"] Always
-            "Frames that left before one of a strict priority or a guaranteed rate that waited, because those had had their share of the line (`strict-share`)."
+            "Frames that left before one of a strict priority or a guaranteed rate that waited, because those had used up their share of the line (`strict-share`)."
             { ahead_of_strict []; }
         SUSPICIONS "weir_suspicions_total" ["port", "priority"] Lossless
             "Times that the egress became suspected of a deadlock."
@@ -308,7 +308,7 @@ counters! {
             "Times that the egress started to drop everything (VLStalled)."
             { lifetime_stalls []; }
         EXPRESS_FRAMES "weir_express_frames_total" ["port", "priority", "direction"] Always
-            "Data frames that went from device to device past the switch core: from (rx) and by (tx) the port. The port's frames and bytes have them, too."
+            "Data frames on the express path, bypassing the switch core: received from (rx) and sent by (tx) the port. They are included in the port's frames and bytes."
             {
                 express_rx_frames ["rx"] "Frames from this port that took the express path.";
                 express_tx_frames ["tx"] "Frames that left by this port on the express path.";
@@ -329,7 +329,7 @@ counters! {
             "Times that the port was blocked for flooded frames, in a VLAN or in all, because of a loop."
             { loops_found []; }
         LOOP_PROBES "weir_loop_probes_returned_total" ["port", "outcome"] Always
-            "This switch's own probes for loops that came in by the port, by what they prove."
+            "This switch's own probes for loops received on the port, by their meaning."
             {
                 probes_looped ["loop"] "Probes of another port: there is a loop.";
                 probes_reflected ["own_port"] "Probes of the port itself: a loop behind it, or a host that sends probes back.";
@@ -337,10 +337,10 @@ counters! {
                 probes_forged ["forged"] "Probes that this switch has not sent: a host makes them up.";
             }
         ADDRESS_MOVES "weir_address_moves_total" ["port"] Always
-            "Learned addresses that were seen at the port and had been behind another one. A station that moves counts once; many a second are the sign of a loop, or of a station that uses another one's address."
+            "Learned addresses that moved to the port from another one. A station that moves counts once; many per second are a sign of a loop, or of a station that uses another's address."
             { address_moves []; }
         ADDRESSES_CROWDED "weir_learning_table_full_total" ["port"] Always
-            "Addresses that the port's frames came from and that found no room among the learned ones, or took that of one that was known still. Frames to forgotten addresses are flooded."
+            "Source addresses of the port's frames that found no room among the learned ones, or replaced one still in use. Frames to forgotten addresses are flooded."
             { addresses_crowded []; }
         PAUSE_FRAMES "weir_pause_frames_total" ["port", "protocol", "direction"] Always
             "MAC control frames by protocol: pfc (802.1Qbb) or pause (802.3x)."
@@ -350,7 +350,7 @@ counters! {
                 pause_received ["pause", "rx"] "802.3x PAUSE frames received.";
             }
         PAUSE_IGNORED "weir_pause_ignored_total" ["port"] Always
-            "802.3x PAUSE frames that were not obeyed, as the port's setting `pause` says."
+            "802.3x PAUSE frames that were not obeyed because of the port's setting `pause`."
             { pause_ignored []; }
         CLCM_FRAMES "weir_clcm_frames_total" ["port", "direction"] Always
             "CLCM frames sent (tx), and received and understood (rx)."
@@ -365,10 +365,10 @@ counters! {
             "Round trips longer than the buffers of classes with Levels are sized for."
             { round_trips_exceeded []; }
         CABLE_EXCEEDED "weir_cable_round_trips_exceeded_total" ["port"] Always
-            "Measured round trips for which the headroom that follows from the port's `cable` is not enough."
+            "Measured round trips for which the headroom derived from the port's `cable` is too small."
             { cable_exceeded []; }
         EXPRESS_NO_ROOM "weir_express_no_room_frames_total" ["port"] Always
-            "Frames for the port that the switch core took since the port's device had no room for them on the express path. Only where a class with PFC may use the path."
+            "Frames for the port that went through the switch core because the port's device had no room for them on the express path. Only where a class with PFC may use the path."
             { express_no_room []; }
         CONTROL_OVERFLOWS "weir_control_overflows_total" ["port"] Always
             "Control frames dropped because the port's control queue was full."
@@ -379,19 +379,19 @@ counters! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     VlanCounters, VLAN_COUNTERS "vlan_" {} {
         VLAN_FRAMES "weir_vlan_frames_total" ["vlan", "direction"] Always
-            "Data frames of the VLAN that were admitted (rx) and handed to a transmitter (tx); a flooded frame is sent by each port that it leaves by. `other` has the VLANs that there was no place for."
+            "Data frames of the VLAN that were admitted (rx) and handed to a transmitter (tx); a flooded frame counts for each port through which it leaves. `other` has the VLANs without separate counters."
             {
                 rx_frames ["rx"] "Frames of the VLAN that were admitted.";
                 tx_frames ["tx"] "Frames of the VLAN that were handed to a transmitter.";
             }
         VLAN_BYTES "weir_vlan_bytes_total" ["vlan", "direction"] Always
-            "Bytes of these frames: as they came in, tags included (rx), and as they left (tx)."
+            "Bytes of these frames: as they arrived, tags included (rx), and as they left (tx)."
             {
                 rx_bytes ["rx"] "Bytes of the VLAN that were admitted.";
                 tx_bytes ["tx"] "Bytes of the VLAN that were handed to a transmitter.";
             }
         VLAN_COPIES_DROPPED "weir_vlan_copies_dropped_total" ["vlan"] Always
-            "Copies of flooded frames that did not leave because others left in another form, with a tag or without one, and there was no memory for both or the class has Levels, or because they would have been longer than the longest frame with their tag."
+            "Copies of flooded frames that did not leave: other copies needed another form (with or without a tag) and there was no memory for both, or the class has Levels, or the tag would have made them too long."
             { copies_dropped []; }
     }
 }

@@ -84,7 +84,7 @@ pub enum EventKind {
         /// Number of selected flows that stay: no other member is suitable, or there is no room for a pin.
         stuck: u32,
     },
-    /// `egress` sends again, or nothing waits there any more.
+    /// `egress` sends again, or no frame waits there any longer.
     SuspicionEnded {
         /// The port.
         egress: PortId,

@@ -1,5 +1,5 @@
-//! A frame as the switch core sees it: a handle into the caller's pool, and what the classifier has read from the
-//! bytes.
+//! A frame as the switch core sees it: a handle into the caller's pool, and the fields that the classifier has read
+//! from the bytes.
 
 use crate::counters::DropReason;
 use crate::sets::vlans::{VlanId, VlanTag};
@@ -22,7 +22,7 @@ impl FrameHandle {
 
 /// Work on an admitted frame that is left to the caller of [`Switch::receive`](crate::Switch::receive).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[must_use = "a frame that is not marked tells its sender nothing"]
+#[must_use = "an unmarked frame does not signal congestion to its sender"]
 pub struct Admitted {
     /// Mark it Congestion Experienced, if its transport is ECN-capable
     /// ([`mark_congestion`](crate::wire::ecn::mark_congestion)).

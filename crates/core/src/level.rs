@@ -100,7 +100,7 @@ impl Budgets {
     }
 
     /// Returns the amount that a release lends to Level D: the smallest budget, which like every budget has room for
-    /// γmax + rT, so that the neighbour resumes regardless of what the budgets store.
+    /// γmax + rT, so that the neighbour resumes regardless of the stored frames.
     pub fn loan(&self) -> Bytes {
         self.as_slice().iter().copied().min().unwrap_or_default()
     }

@@ -193,8 +193,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Preamble and start delimiter (8 B), FCS (4 B) and interpacket gap (12 B): time on the line that a frame takes beside
-/// its own bytes (IEEE 802.3 clauses 3 and 4.4.2).
+/// Preamble and start delimiter (8 B), FCS (4 B) and interpacket gap (12 B): time on the line that a frame
+/// takes in addition to its bytes (IEEE 802.3 clauses 3 and 4.4.2).
 pub const LINE_OVERHEAD: Bytes = Bytes::new(24);
 
 /// A line rate in bits per second; never zero.

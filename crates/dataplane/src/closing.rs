@@ -28,8 +28,8 @@ impl Closing {
     }
 }
 
-/// Drops `what` on a thread of its own: the kernel takes a grace period to close a socket, for which a runtime or a pause
-/// must not wait. If no thread can be started, drops it here.
+/// Drops `what` on a separate thread: the kernel takes a grace period to close a socket, and neither the
+/// runtime nor a pause may wait for it. If no thread can be started, drops it here.
 pub fn drop_apart(what: impl Send + 'static) {
     let _ = named().spawn(move || drop(what));
 }

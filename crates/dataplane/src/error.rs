@@ -83,7 +83,7 @@ pub enum DataplaneError {
         reason: String,
     },
     /// The shared memory requires huge pages, which could not be mapped.
-    #[error("huge-pages = \"require\": cannot map {pages} huge pages of 2 MiB for the UMEM: {reason}; reserve them with `sysctl vm.nr_hugepages={pages}`, or set \"auto\" to go on without")]
+    #[error("huge-pages = \"require\": cannot map {pages} huge pages of 2 MiB for the UMEM: {reason}; reserve them with `sysctl vm.nr_hugepages={pages}`, or set \"auto\" to continue without them")]
     HugePages {
         /// Number of pages.
         pages: u64,
@@ -101,7 +101,7 @@ pub enum DataplaneError {
         reason: String,
     },
     /// Frames arrive on a queue that no socket receives from.
-    #[error("port {port}: device `{device}` receives by {has} queues, and queue {queue} has no socket: its frames would be lost; remove `queues` from the port, so that each queue gets one, or use fewer queues (`ethtool -L {device} combined N`, `ethtool -X {device} equal N`; `ethtool -l` shows how many there are once the program is attached)")]
+    #[error("port {port}: device `{device}` receives on {has} queues, and queue {queue} has no socket: its frames would be lost; remove `queues` from the port, so that each queue gets one, or use fewer queues (`ethtool -L {device} combined N`, `ethtool -X {device} equal N`; `ethtool -l` shows how many there are once the program is attached)")]
     Queues {
         /// The port.
         port: String,
@@ -113,7 +113,7 @@ pub enum DataplaneError {
         queue: u32,
     },
     /// Credits count the slots of a single ring.
-    #[error("port {port}: device `{device}` receives by {has} queues, and classes with credits need ports with one: use one queue (`ethtool -L {device} combined 1`; `ethtool -l` shows how many there are once the program is attached), or write mode = \"pfc\"")]
+    #[error("port {port}: device `{device}` receives on {has} queues, and classes with credits need ports with one: use one queue (`ethtool -L {device} combined 1`; `ethtool -l` shows how many there are once the program is attached), or write mode = \"pfc\"")]
     CreditQueues {
         /// The port.
         port: String,
@@ -155,7 +155,7 @@ pub enum DataplaneError {
         driver: &'static str,
     },
     /// The device would drop frames of several buffers.
-    #[error("port {port}: driver {driver} of `{device}` has the device take frames above {} B only if lro was on as it was brought up, and lro is off; `{}` (attaching the program switches lro off), set dataplane.offloads = \"manage\", or lower dataplane.mtu", longest.get(), up_with_lro(.device))]
+    #[error("port {port}: driver {driver} of `{device}` lets the device accept frames above {} B only if lro was on when it was brought up, and lro is off; `{}` (attaching the program switches lro off), set dataplane.offloads = \"manage\", or lower dataplane.mtu", longest.get(), up_with_lro(.device))]
     LongFrames {
         /// The port.
         port: String,
@@ -167,7 +167,7 @@ pub enum DataplaneError {
         longest: Bytes,
     },
     /// The driver's buffers are shorter than a frame.
-    #[error("port {port}: in zero-copy, driver {driver} of `{device}` receives {} B into a chunk of {} B, and {} B are needed: the rest would arrive as a frame of its own or be lost; remove dataplane.chunk or set \"4KiB\", lower dataplane.mtu to {}, or set zero-copy = \"off\"", short.has.get(), short.chunk.get(), short.needed.get(), mtu.get())]
+    #[error("port {port}: in zero-copy, driver {driver} of `{device}` receives {} B into a chunk of {} B, and {} B are needed: the rest would arrive as a separate frame or be lost; remove dataplane.chunk or set \"4KiB\", lower dataplane.mtu to {}, or set zero-copy = \"off\"", short.has.get(), short.chunk.get(), short.needed.get(), mtu.get())]
     Buffer {
         /// The port.
         port: String,

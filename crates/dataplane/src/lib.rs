@@ -106,7 +106,7 @@ impl Dataplane {
     ///
     /// # Errors
     ///
-    /// States what is unavailable, and the remedy. Nothing stays attached then.
+    /// States the unavailable resource, and the remedy. Nothing stays attached then.
     pub fn start(config: &DaemonConfig, pin_root: &Path) -> Result<Self, DataplaneError> {
         Self::start_by(clock::now, config, pin_root)
     }

@@ -1,4 +1,4 @@
-//! Channels to running threads: a port's rings are handed to them and taken back while they serve the others.
+//! Channels to running threads: hand them a port's rings, or withdraw the rings, while they serve the others.
 
 use std::time::Duration;
 

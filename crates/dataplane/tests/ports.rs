@@ -201,7 +201,7 @@ fn a_device_that_cannot_be_used_is_refused() {
     let network = Network::new();
     let mut running = Running::start(&network, CONFIG);
     for (queues, mtu, reason) in [
-        (2, 1500, "receives by 2 queues"),
+        (2, 1500, "receives on 2 queues"),
         (1, 1000, "an MTU of 1000"),
     ] {
         ip("link del p0");

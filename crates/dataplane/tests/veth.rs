@@ -81,7 +81,7 @@ fn every_queue_of_a_device_has_a_socket() {
     let refused = Dataplane::start(&config(&one), &network.pins).unwrap_err();
     let text = refused.to_string();
     assert!(
-        text.contains("receives by 2 queues, and queue 1 has no socket"),
+        text.contains("receives on 2 queues, and queue 1 has no socket"),
         "{text}"
     );
     network.assert_nothing_attached();

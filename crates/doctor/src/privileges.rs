@@ -13,8 +13,8 @@ pub const NEEDED: [Capability; 6] = [
     Capability::CAP_IPC_LOCK,
 ];
 
-/// SETUID, SETGID: a switch changes to a user of its own. CHOWN: that user gets the run directory. KILL: the keeper signals
-/// the switch. Without them, a switch keeps running as root.
+/// SETUID, SETGID: a switch changes to its own user. CHOWN: that user gets the run directory. KILL: the
+/// keeper signals the switch. Without them, a switch keeps running as root.
 pub const FOR_ANOTHER_USER: [Capability; 4] = [
     Capability::CAP_SETUID,
     Capability::CAP_SETGID,

@@ -1,7 +1,7 @@
 //! IPFIX (RFC 7011): queue depth, pauses, credits and drops of one port and priority, by one template.
 //!
-//! Elements that IANA has no number for are enterprise-specific. Increases are since the record before of the same port and
-//! priority, so that the sum of a stream is what the switch has counted.
+//! Elements that IANA has no number for are enterprise-specific. Increases are since the previous record of the same
+//! port and priority, so that the sum of a stream equals the switch's count.
 
 use weir_core::units::NANOS_PER_SECOND;
 
@@ -171,7 +171,7 @@ pub const ELEMENTS: [Element; 14] = [
         10,
         U32,
         "quantity, credits",
-        "The neighbour's credits at most; 0 before it has told, and in a class without credits",
+        "Maximum number of the neighbour's credits; 0 until it reports it, and in a class without credits",
     ),
     own(
         "weirCreditsOutstanding",
@@ -190,7 +190,7 @@ pub const ELEMENTS: [Element; 14] = [
     ),
 ];
 
-/// Bytes of a record beside its text.
+/// Bytes of a record without its text.
 const RECORD_BYTES: usize = {
     let (mut bytes, mut index) = (0, 0);
     while index < ELEMENTS.len() {
@@ -206,7 +206,7 @@ const RECORD_BYTES: usize = {
 /// Pauses in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// Their time in nanoseconds since the record before.
+    /// Their time in nanoseconds since the previous record.
     pub nanos: u64,
     /// Pauses that have begun since.
     pub begun: u32,
@@ -248,7 +248,7 @@ pub struct Record<'a> {
     pub drops: u64,
 }
 
-/// A message to a collector, which is written again and again into the same memory.
+/// A message to a collector; every message is written into the same memory.
 #[derive(Clone, Debug)]
 pub struct Message {
     writer: Writer,
@@ -309,7 +309,7 @@ impl Message {
         self.close_set(start);
     }
 
-    /// Adds a record. Returns false and changes nothing where there is no room for it.
+    /// Adds a record. Returns false, without any change, if there is no room for it.
     pub fn add(&mut self, record: &Record<'_>) -> bool {
         let name = cut(record.port);
         let header = match self.set {
@@ -388,7 +388,8 @@ fn cut(text: &str) -> &[u8] {
     text.as_bytes().get(..end).unwrap_or_default()
 }
 
-/// NTP's 64-bit format (RFC 5905). Fractions are rounded up, so that a reader who rounds down has the nanosecond.
+/// NTP's 64-bit format (RFC 5905). Fractions are rounded up, so that a reader that rounds down gets the same
+/// nanosecond.
 const fn ntp(unix_nanos: u64) -> u64 {
     let seconds = unix_nanos / NANOS_PER_SECOND + UNIX_EPOCH_IN_NTP;
     let fraction = ((unix_nanos % NANOS_PER_SECOND) << 32).div_ceil(NANOS_PER_SECOND);

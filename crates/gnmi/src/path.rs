@@ -111,7 +111,7 @@ impl Pattern {
         Ok(Self { parts, roots })
     }
 
-    /// Returns the number of elements of the path to `leaf` in the node `elems` that the pattern matches: the node at
+    /// Returns the number of elements of the path to `leaf` in the node `elems` that the pattern matches. The node at
     /// this depth is the requested one, and the leaf is that node or below it. `None` if it was not requested.
     pub fn matches(&self, elems: &[Elem], leaf: &str) -> Option<usize> {
         if !elems.first().is_some_and(|root| self.roots.has(root.name)) {

@@ -1,5 +1,5 @@
 "use strict";
-// Elements, and values as people read them.
+// Elements, and values in readable form.
 
 const byId = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
@@ -92,7 +92,7 @@ class Rows {
     this.rows = new Map();
   }
 
-  // Where rows are stacked, each value has its column's heading beside it.
+  // Where rows are stacked, each value has its column's heading next to it.
   label(made) {
     const heads = this.table.tHead.rows[0].cells;
     made.forEach((cell, index) => { cell.dataset.label = heads[index].textContent; });

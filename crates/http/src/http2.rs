@@ -27,7 +27,7 @@ const HEADERS_MAX: u32 = 16 * 1024;
 const WINDOW: u32 = 64 * 1024;
 /// Bytes of answers to one request that wait for the peer.
 const SEND_BUFFER: usize = 256 * 1024;
-/// A peer is pinged after this time of silence, even while an answer goes on for days. Far less than
+/// A peer is pinged after this time of silence, even while an answer lasts for days. Far less than
 /// [`Limits::silence`].
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Time limit for the reply.

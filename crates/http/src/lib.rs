@@ -1,8 +1,9 @@
 //! HTTP listeners with idle timeouts, and headers shared by both web pages.
 //!
 //! A listener has a limited number of places, and each peer a limited part of them. A connection that waits for a
-//! request has seconds to send its first one, and loses its place as soon as a new connection needs it: however many
-//! are silent, a scrape gets through. A connection whose request is being answered keeps its place.
+//! request has seconds to send its first one, and loses its place as soon as a new connection needs it. Any number
+//! of silent connections therefore cannot block a scrape. A connection whose request is being answered keeps its
+//! place.
 //!
 //! [`guard`] and [`page`] serve browsers, [`Cached`] bodies shared by many viewers.
 //!

@@ -41,7 +41,7 @@ macro_rules! metrics {
 }
 
 metrics! {
-    "What the daemon knows of itself and its switch, beside what is declared with its counters." OWN
+    "State of the daemon and its switch, in addition to the declared counters." OWN
     BUILD_INFO Gauge "weir_build_info" ["version", "switch", "deadlock_policy"]
         "Always 1; the labels are the version, the switch's name and its deadlock policy.";
     UPTIME Gauge "weir_uptime_seconds" []
@@ -59,7 +59,7 @@ metrics! {
     XDP_FRAMES Counter "weir_xdp_frames_total" ["port", "class"]
         "Frames seen by the XDP program, by the class it assigned.";
     XDP_VERDICTS Counter "weir_xdp_verdicts_total" ["port", "verdict"]
-        "What became of them: redirected to the switch, passed to the kernel, or dropped for want of a socket (dropped), of a whole header (too_short), of room for metadata (no_meta), of a slot of the RX ring beside those kept for credits (no_slot), or as a part of a frame that the driver has cut (cut).";
+        "Their verdicts: redirected to the switch, passed to the kernel, or dropped for lack of a socket (dropped), of a whole header (too_short), of room for metadata (no_meta), of a slot of the RX ring besides those kept for credits (no_slot), or as a part of a frame that the driver has cut (cut).";
     PAUSE_SECONDS Counter "weir_pause_seconds_total" ["port", "priority"]
         "Total time that the neighbour has paused the priority, including any pause in progress.";
     PAUSED Gauge "weir_paused" ["port", "priority"]
@@ -83,17 +83,17 @@ metrics! {
     XOFF_BYTES Gauge "weir_xoff_bytes" ["port", "priority"]
         "Current ingress occupancy at which the neighbour is paused.";
     CABLE_HEADROOM_BYTES Gauge "weir_cable_headroom_bytes" ["port"]
-        "Headroom that follows from the port's `cable`, for each lossless class without one of its own.";
+        "Headroom derived from the port's `cable`, for each lossless class that sets none.";
     CABLE_HEADROOM_NEEDED_BYTES Gauge "weir_cable_headroom_needed_bytes" ["port"]
         "Headroom that the longest recent round trip needs; no sample until the neighbour has answered an echo message.";
     CABLE_EXCEEDED Gauge "weir_cable_exceeded" ["port"]
-        "1 from a round trip that needs more headroom than the port's `cable` gives until ten in a row need no more.";
+        "1 from a round trip that needs more headroom than derived from the port's `cable` until ten in a row fit.";
     POOL_BYTES Gauge "weir_pool_bytes" ["pool"]
         "Size of a pool that buffers share.";
     POOL_USED_BYTES Gauge "weir_pool_used_bytes" ["pool"]
-        "What buffers have of the pool, reserves and headroom not counted.";
+        "Bytes of the pool in use by buffers, without reserves and headroom.";
     POOL_USED_MAX_BYTES Gauge "weir_pool_used_max_bytes" ["pool", "reader"]
-        "Peak of what buffers have of the pool, by reader as for the ingress buffer.";
+        "Peak of the bytes of the pool in use, by reader as for the ingress buffer.";
     POOL_HEADROOM_BYTES Gauge "weir_pool_headroom_bytes" ["pool"]
         "Headroom that the lossless buffers of the pool share.";
     POOL_HEADROOM_USED_BYTES Gauge "weir_pool_headroom_used_bytes" ["pool"]
@@ -103,35 +103,35 @@ metrics! {
     POOL_PAUSING Gauge "weir_pool_pausing_buffers" ["pool"]
         "Buffers of the pool that are above their threshold and pause their neighbour.";
     POOL_THRESHOLD_BYTES Gauge "weir_pool_threshold_bytes" ["pool", "priority"]
-        "What each buffer of the priority may take of the pool beside its reserve, as the pool is now.";
+        "Present limit of each buffer of the priority on the pool, in addition to its reserve.";
     CREDIT_STATE Gauge "weir_credit_state" ["port", "priority", "direction", "state"]
         "1 for the state of the direction (tx: frames that the switch sends): waiting for the neighbour, credits, or fallback.";
     CREDITS_USED Gauge "weir_credits_used" ["port", "priority"]
         "Credits of the neighbour that are consumed and not freed.";
     CREDITS_USED_MAX Gauge "weir_credits_used_max" ["port", "priority"]
-        "The most credits of the neighbour that were ever used.";
+        "Peak number of the neighbour's credits in use.";
     CREDIT_LIMIT Gauge "weir_credit_limit" ["port", "priority", "direction"]
-        "Credits at most: the neighbour's (tx), and those given to it (rx).";
+        "Maximum number of credits: the neighbour's (tx), and those given to it (rx).";
     CREDITS_OUTSTANDING Gauge "weir_credits_outstanding" ["port", "priority"]
         "Credits given to the neighbour whose frames have not arrived.";
     CREDITS_RETURNED Counter "weir_credits_returned_total" ["port", "priority"]
         "Credits of frames that were lost on the link, and returned.";
     CREDIT_SLOTS Gauge "weir_credit_slots" ["port"]
-        "Credits that slots of the port's RX ring surely cover.";
+        "Credits that slots of the port's RX ring certainly cover.";
     CREDIT_UPDATES Counter "weir_credit_updates_total" ["port", "message", "direction"]
         "Messages about credits: of credits freed (cf_update) and consumed (cc_update), sent (tx) and received (rx).";
     CREDIT_UPDATES_IGNORED Counter "weir_credit_updates_ignored_total" ["port", "reason"]
-        "Received messages about credits that were late or of another epoch (epoch), or that no neighbour in order can have sent (implausible).";
+        "Received messages about credits that were late or of another epoch (epoch), or that no working neighbour can have sent (implausible).";
     SUSPECTED Gauge "weir_suspected" ["port", "priority"]
         "1 while the egress is suspected of a deadlock.";
     STORM Gauge "weir_storm" ["port", "priority"]
         "1 during a PFC storm: while the PFC storm watchdog acts on the egress.";
     FORWARDING_BLOCKED Gauge "weir_forwarding_blocked" ["port"]
-        "1 while the port floods and learns nothing, in a VLAN or in all, because of a loop.";
+        "1 while the port neither floods nor learns, in a VLAN or in all, because of a loop.";
     LEARNED_ADDRESSES Gauge "weir_learned_addresses" ["port"]
         "Learned addresses behind the port.";
     LEARNING_CAPACITY Gauge "weir_learning_capacity_addresses" []
-        "Learned addresses that there is room for in all; 0 without learning.";
+        "Capacity for learned addresses; 0 without learning.";
     TRANSMITTER_STUCK Gauge "weir_transmitter_stuck" ["port"]
         "1 while the port's device completes no transmissions: frames for the port are dropped.";
     LIFETIME_STALLED Gauge "weir_lifetime_stalled" ["port", "priority"]
@@ -147,7 +147,7 @@ metrics! {
     LEVEL_ELIGIBLE_BYTES Gauge "weir_level_eligible_bytes" ["port", "priority"]
         "Waiting bytes that the neighbour's Feedback permits to be sent.";
     LEVEL_FREE_BYTES Gauge "weir_level_free_bytes" ["port", "priority", "level"]
-        "m_i of the link's Receiving Queue: what the frames up to Level i leave free of b_1 to b_i.";
+        "m_i of the link's Receiving Queue: the part of b_1 to b_i that frames up to Level i leave free.";
     LEVEL_BUDGET_BYTES Gauge "weir_level_budget_bytes" ["priority", "level"]
         "b_i: the budget of the class at Level i on every fabric port.";
     LEVEL_TABLE_ENTRIES Gauge "weir_level_table_entries" []
@@ -163,13 +163,13 @@ metrics! {
     COMMANDS_LOST Counter "weir_commands_lost_total" []
         "Commands of the control plane that the dataplane could not accept in time.";
     IMPAIRMENTS Gauge "weir_impairments" []
-        "Impairments in force: what an operator has done to frames or links on purpose (switchctl impair).";
+        "Impairments of frames and links in force, requested by an operator (switchctl impair).";
     GNMI_STREAMS Gauge "weir_gnmi_streams" []
-        "Subscribers of gNMI that are told values now.";
+        "Present subscribers of gNMI.";
     HELD_FRAMES Gauge "weir_held_frames" []
         "Frames inside the switch: admitted and not yet sent.";
     HELD_MAX_FRAMES Gauge "weir_held_max_frames" ["reader"]
-        "Most frames inside the switch at once, by reader as for the ingress buffer.";
+        "Peak number of frames inside the switch, by reader as for the ingress buffer.";
     UMEM_FRAMES Gauge "weir_umem_frames" []
         "Total frames of packet memory.";
     UMEM_FRAMES_FREE Gauge "weir_umem_frames_free" []
@@ -177,7 +177,7 @@ metrics! {
     ROUND_MAX_SECONDS Gauge "weir_dataplane_round_max_seconds" []
         "Longest round since the start, without sleep.";
     DELAY_MAX_SECONDS Gauge "weir_dataplane_delay_max_seconds" []
-        "Longest time since the start for which the dataplane thread was held up: a round, or the time by which a sleep was too long.";
+        "Longest delay of the dataplane thread since the start: a round, or the excess of a sleep.";
     ROUND_SECONDS Histogram "weir_dataplane_round_seconds" []
         "Length of rounds with work, without sleep.";
     BUSY_SECONDS Counter "weir_dataplane_busy_seconds_total" []
@@ -199,7 +199,7 @@ metrics! {
 }
 
 metrics! {
-    "What the operating system knows of the daemon's process, by the names that all exporters use." PROCESS
+    "State of the daemon's process in the operating system, with the names that all exporters use." PROCESS
     PROCESS_CPU_SECONDS Counter "process_cpu_seconds_total" []
         "Total user and system CPU time spent in seconds.";
     PROCESS_MAX_FDS Gauge "process_max_fds" []

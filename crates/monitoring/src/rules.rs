@@ -1,7 +1,7 @@
 //! Prometheus rules: recordings and alerts.
 //!
-//! Every alert compares one signal with one threshold: the signal is a recording rule, so that it can be drawn and
-//! inspected while the alert does not fire, and tested for having data.
+//! Every alert compares one signal with one threshold. The signal is a recording rule, so it can be drawn and
+//! inspected while the alert does not fire, and a test can check that it has data.
 
 mod alerts;
 mod recordings;

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use crate::manual::Manual;
 use crate::Output;
 
-/// What every command can write about itself; to be flattened into its own commands.
+/// Texts that every command can write about itself; flatten it into the command's own subcommands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Generated {
     /// Print shell completions.

@@ -1,5 +1,5 @@
-//! A trace of switches over time. Each switch has a track for each port, and each port one for each priority, with
-//! pauses in both directions, the queue, the ingress buffer, suspicions, releases, storms and single events.
+//! A trace of switches over time. Each switch has a track for each port, and each port one for each priority. They
+//! show pauses in both directions, the queue, the ingress buffer, suspicions, releases, storms and single events.
 
 use std::collections::BTreeMap;
 

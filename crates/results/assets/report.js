@@ -1,5 +1,5 @@
 "use strict";
-// The page of a run: the network at a moment, and tables that can be sorted. Everything else stands in the file as it is.
+// The page of a run: the network at a moment, and tables that can be sorted. Everything else is in the file as it is.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const slider = document.getElementById("moment");
@@ -99,7 +99,7 @@
 
   const play = document.getElementById("play");
   let timer = 0;
-  // While it plays nobody can listen to every moment.
+  // While it plays, a screen reader cannot read every moment.
   const said = document.getElementById("pauses");
   const stop = () => { clearInterval(timer); timer = 0; play.textContent = "Play"; said.setAttribute("aria-live", "polite"); };
   play.addEventListener("click", () => {
@@ -114,7 +114,7 @@
     }, 80);
   });
   slider.addEventListener("input", () => { stop(); show(); });
-  // What one wants to see: the first circle, or else the moment at which most is paused.
+  // The initial moment: the first circle, or else the moment with most pauses.
   const weight = data.seconds.map((_, index) => circle(at(index)).length * 1e6 + at(index).size);
   slider.value = weight.indexOf(Math.max(...weight));
   show();

@@ -9,7 +9,7 @@ use weir_core::ModeKind;
 use crate::chart::{self, carried, Axis, Chart, Column, Marks, Moment, Panel, Style};
 use crate::quantity::{self, Unit};
 
-/// Maximum number of points of a curve; each is the mean of the samples it stands for.
+/// Maximum number of points of a curve; each is the mean of the samples it represents.
 const POINTS_MAX: usize = 400;
 
 /// Reference values of a scenario's pictures.

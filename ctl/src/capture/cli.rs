@@ -10,8 +10,8 @@ use crate::cli::complete;
 pub const CAPTURE_HELP: &str = "\
 Without -w, each frame is one line: time, port, direction, addresses, EtherType,
 length, fate. Captures contain users' data: only root and the API socket's group
-may use the socket, and only 128 bytes of each frame are kept unless --snap says
-otherwise. A capture ends when this command ends, and missed frames are reported
+may use the socket, and only 128 bytes of each frame are kept unless --snap sets
+more. A capture ends when this command ends, and missed frames are reported
 then. At most four run at a time. Without a capture there is no cost.
 
 Filters use tcpdump's syntax, with these additional words:

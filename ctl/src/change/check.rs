@@ -70,7 +70,7 @@ pub fn can_check(command: &Command) -> bool {
     }
 }
 
-/// Prints what the command would change; returns true if it would change anything.
+/// Prints the changes that the command would make; returns true if there are any.
 ///
 /// # Errors
 ///
@@ -125,7 +125,7 @@ fn rollback(target: &Target, number: Option<u64>) -> Result<Diff> {
     let (wanted, running) = config::past::wanted(target, number)?;
     let parse = |text: &str| {
         let parsed = DaemonConfig::parse(text, Path::new(&running.file));
-        parsed.map_err(|error| anyhow!("this version cannot read what is in force: {error}"))
+        parsed.map_err(|error| anyhow!("this switchctl cannot read the configuration in force: {error}; does it have the daemon's version?"))
     };
     let mut diff = Diff::default();
     for change in parse(in_force(&running))?.changes_to(&wanted) {

@@ -36,7 +36,7 @@ struct Checked {
     can_restart: bool,
 }
 
-/// Has the keeper try if the next daemon could start.
+/// Has the keeper test whether the next daemon could start.
 pub fn check(target: &Target, output: &Output) -> Result<()> {
     let path = "/v1/restart?check=true";
     let Restarting { pid, .. } =
@@ -175,7 +175,7 @@ fn text(report: &Report) -> String {
     let outcome = match failed {
         None => format!("restarted: pid {before} -> {pid}, version {version}"),
         Some(why) => format!(
-            "the restart failed: {why}\nwhat ran before runs again, with the configuration that was in force: pid {before} -> {pid}, version {version}"
+            "the restart failed: {why}\nthe previous program runs again, with the previous configuration: pid {before} -> {pid}, version {version}"
         ),
     };
     format!(

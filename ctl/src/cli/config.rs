@@ -24,14 +24,13 @@ Examples:
     /// Compare two files, or the running switch with a file, setting by setting.
     #[command(after_help = "\
 Comments, order and defaults that are written out make no difference. Each
-setting is listed with its old and its new value, under what it takes:
-`switchctl reload`, which puts it in force at once and without loss, or
-`switchctl restart`.
+setting is listed with its old and its new value, under the command that puts it
+in force: `switchctl reload`, at once and without loss, or `switchctl restart`.
 
---running compares with what is in force, reloads included. What was changed at
-run time, such as flow pins, is no part of it: `config save --dry-run` shows it.
+--running compares with the settings in force, reloads included, but without
+changes at run time, such as flow pins: `config save --dry-run` shows those.
 
-Exit status: 0 without a difference, 1 with differences, 2 for trouble.
+Exit status: 0 without a difference, 1 with differences, 2 after an error.
 
 Examples:
   switchctl config diff s1.toml s1-new.toml
@@ -44,15 +43,15 @@ Examples:
 Routes (`route set`, `route remove`), pinned flows (`route pin`), profiles of
 ECN marking (`ecn set`) and storm watchdogs (`pfcwd`) that were changed since
 the file was read. Comments and order of the file stay; its old text is kept as
-FILE.bak, FILE.bak.1 and so on. What the file itself has changed meanwhile is
-kept, and listed.
+FILE.bak, FILE.bak.1 and so on. Changes of the file itself meanwhile are kept,
+and listed.
 Buckets that were moved and pins of reroutes are not saved.
 
 Without `config save` such changes last until the service is stopped; a
 `switchctl restart` keeps them.
 
-Exit status: 0 when the file has all of it, 1 when the file's own changes were
-kept instead of some.
+Exit status: 0 when the file has all changes, 1 when changes of the file itself
+were kept instead.
 
 Examples:
   switchctl --name s1 config save --dry-run
@@ -64,9 +63,9 @@ Examples:
     },
     /// List the last ten configuration files in force.
     #[command(after_help = "\
-The switch keeps the text of each file that it began with, that was reloaded,
+The switch keeps the text of each file that it started with, that was reloaded,
 or whose reload was confirmed. Under systemd they outlive the service, in
-/var/lib/weir/NAME/history; else they last until the switch is stopped.
+/var/lib/weir/NAME/history; otherwise they last until the switch is stopped.
 
 Examples:
   switchctl --name s1 config history
@@ -74,13 +73,13 @@ Examples:
     History,
     /// Restore one of the last ten configuration files.
     #[command(after_help = "\
-Without NUMBER the one before the last. The file is written as it was, its text
-from now is kept as FILE.bak (FILE.bak.1 and so on where that is there), and
-then reloaded as by `switchctl reload`: all of it, or nothing where a setting
-needs a restart. --confirm goes back, unless confirmed, to what is in force now;
-the file is not touched then, so copy the backup back.
+Default for NUMBER: the last but one. The file gets its old text, its present
+text is kept as FILE.bak (or the first free of FILE.bak.1 and so on), and then
+it is reloaded as by `switchctl reload`: completely, or not at all if a setting
+needs a restart. --confirm returns, unless confirmed, to the present settings;
+this does not change the file, so copy the backup back.
 
-Exit status: 0 when all of it is in force, 1 when nothing is: a setting needs a
+Exit status: 0 when the file is in force, 1 when it is not: a setting needs a
 restart.
 
 Examples:
@@ -99,9 +98,9 @@ Examples:
     },
     /// Write a first configuration for the devices of this host.
     #[command(after_help = "\
-Rates are what the devices say; where one does not say, --port DEV=RATE.
-Thresholds are for the fastest port, and are those that `switchctl plan` asks
-for. The file says what each device is. Without -o it is printed.
+Rates are those that the devices report; if one reports none, --port DEV=RATE.
+Thresholds are for the fastest port, by the rules of `switchctl plan`. Comments
+in the file describe each device. Without -o it is printed.
 
 --roce: a lossless class for RoCEv2 at priority 3 (DSCP 24 to 31) with ECN
 marking, one at priority 6 for its congestion notifications (CNP, DSCP 48),
@@ -117,11 +116,11 @@ Examples:
     /// Convert SONiC's config_db.json into a daemon's configuration.
     #[command(after_help = "\
 Converted: ports, PFC, DSCP and 802.1p maps, buffer profiles, WRED as ECN
-marking, weights, pfcwd. Whatever is not converted, or means something else
-here, is reported on standard error as FILE: TABLE|key.field: MESSAGE
-(not-carried, changed, assumed or unknown), what frames notice first; what is
-the same for several rows is one line. Invalid values are reported in the same
-way, and nothing is written. Routes must be added by hand.
+marking, weights, pfcwd. Each setting that is not converted, or has another
+meaning here, is reported on standard error as FILE: TABLE|key.field: MESSAGE
+(not-carried, changed, assumed or unknown), those that affect frames first;
+equal messages for several rows are one line. Invalid values are reported in the
+same way, and nothing is written. Routes must be added by hand.
 
 Exit status: 0 when a configuration was written, 1 when not; with --strict, 1
 also when anything was reported.

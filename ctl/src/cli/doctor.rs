@@ -8,7 +8,7 @@ use super::complete;
 
 pub const HELP: &str = "\
 Each line is `ok`, `note` or `problem`; below a problem is the command or the
-setting that mends it. Run it in the network namespace of the devices, before
+setting that fixes it. Run it in the network namespace of the devices, before
 the switch starts or while it runs. Without DEVICE, the ports of the
 configuration are checked; without --config, that of the service
 (/etc/weir/NAME.toml with --name, else /etc/weir/switchd.toml), and without
@@ -18,10 +18,10 @@ they are notes.
 With --loop, the device is also tried: frames of all sizes, with and without
 VLAN tags, and PFC frames go to a neighbour that reflects them
 (`weir-endpoint reflect DEVICE`, at the other end of the cable), received and
-sent as the switch would with its file. What is lost, cut, changed or out of
-order, tags that are gone, and PFC frames that a NIC kept are problems. The
-device is not for anybody else meanwhile; nothing stays attached. Ctrl-C ends
-it and shows how far it came.
+sent as the switch would with its file. Frames that are lost, cut, changed or
+out of order, missing tags, and PFC frames that a NIC kept are problems. Other
+programs cannot use the device meanwhile; nothing stays attached. Ctrl-C ends
+the test and shows the results so far.
 
 Exit status: 0 without a problem, 1 with problems, 2 for an invalid command line
 or configuration.

@@ -8,11 +8,10 @@ use super::complete;
 
 /// Text below the options.
 pub const HELP: &str = "\
-Shows how transports and applications take loss, delay, marks, pauses and links
-that come and go. Only a switch whose configuration has `impair = true` in
-[dataplane] lets itself be impaired. Everything ends by itself after --for, is
-written to the log as a warning when it begins and ends, and shown by `status`
-and the metric weir_impairments.
+Tests how transports and applications react to loss, delay, marks, pauses and
+links that go down and up. The switch's configuration must have `impair = true`
+in [dataplane]. Each impairment ends after --for, is logged as a warning at its
+beginning and end, and is shown by `status` and the metric weir_impairments.
 
 Examples:
   switchctl impair drop h1 --one-in 1000 --for 30s
@@ -26,9 +25,9 @@ pub enum ImpairCommand {
     /// List the impairments in force.
     #[command(after_help = "\
 Columns:
-  matched   frames that the filter let through
-  impaired  frames among them to which it was done; pauses and flaps so far
-  left      until it ends by itself
+  matched   frames that the filter matched
+  impaired  impaired frames among them; pauses and flaps so far
+  left      time until its end
 
 Examples:
   switchctl impair list
@@ -37,7 +36,7 @@ Examples:
     /// Drop received frames.
     #[command(after_help = "\
 Counted as drops for the reason `impaired`. --one-in 100 drops each hundredth of
-the frames that the filter lets through: the same ones in every run.
+the frames that the filter matches: the same ones in every run.
 
 Examples:
   switchctl impair drop h1 --one-in 1000 --for 30s
@@ -46,10 +45,10 @@ Examples:
     Drop(Frames),
     /// Delay received frames.
     #[command(after_help = "\
-Frames of equal delay keep their order. With --one-in, or a filter that takes a
-part of a flow, the others overtake: that is reordering, on purpose. A delay is
-like a longer cable: pauses take effect later, and lossless classes need more
-headroom. 1024 frames are delayed at a time; what is beyond is dropped.
+Frames of equal delay keep their order. With --one-in, or a filter that matches
+a part of a flow, the others overtake them: use this to test reordering. A delay
+is like a longer cable: pauses take effect later, and lossless classes need more
+headroom. At most 1024 frames are delayed at a time; others are dropped.
 
 Examples:
   switchctl impair delay h1 2ms --for 30s
@@ -68,8 +67,8 @@ Example:
     Mark(Frames),
     /// Pause the neighbor of a port for part of the time (PFC).
     #[command(after_help = "\
-What the neighbor has under way is admitted as ever. Pauses that the buffer asks
-for come on top.
+Frames that the neighbor has already sent are admitted as usual. Pauses by the
+buffer's thresholds are in addition.
 
 Example, paused a tenth of the time:
   switchctl impair pause h1 --priority 3 --on 1ms --every 10ms --for 30s")]
@@ -82,8 +81,8 @@ Example, paused a tenth of the time:
     },
     /// Treat a port's link as down for part of the time.
     #[command(after_help = "\
-The device's own link stays up: the switch drops what comes in, and sends
-nothing. Neighbors and applications see a link that carries nothing.
+The device's own link stays up: the switch drops received frames, and sends
+none. Neighbors and applications see a link that carries nothing.
 
 Example:
   switchctl impair flap s2 --on 100ms --every 5s --for 1min")]

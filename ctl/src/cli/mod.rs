@@ -47,7 +47,7 @@ Exit status:
   0  success
   1  a check failed, the request was refused, or something was not found
   2  invalid command line, or several switches to choose from
-  3  no daemon answers, or you may not ask it
+  3  no daemon answers, or access to it is denied
   4  frames or packet memory do not add up (audit)
   5  the switch is degraded (status)
   6  the switch is failing (status)
@@ -69,7 +69,7 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "switchctl", version, max_term_width = 80, after_help = AFTER_HELP)]
 pub struct Cli {
-    /// Which daemon to ask.
+    /// The daemon to query.
     #[command(flatten)]
     pub target: Target,
     /// Print JSON instead of tables.
@@ -81,30 +81,30 @@ pub struct Cli {
           default_missing_value = "1", value_parser = interval, help_heading = GLOBAL)]
     pub watch: Option<Duration>,
     /// Change nothing: report what the command would change, and exit with 7 if there is any change, else with 0. For
-    /// reload, route, ecn, pfcwd, port, config save and config rollback. For restart: try if the next daemon could
-    /// start, and exit with 0 or 1.
+    /// reload, route, ecn, pfcwd, port, config save and config rollback. For restart: test whether the next daemon
+    /// could start, and exit with 0 or 1.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub check: bool,
-    /// What to do.
+    /// Command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// Commands of `switchctl`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Summary of the switch: health, state, load, losses, memory.
     #[command(after_help = "\
 `health` is one verdict, with its reasons: `ok`; `degraded`, when frames are
-lost or stood still and it is dealt with; `failing`, when lossless frames are
-lost between switches, stand still, or the dataplane does not answer. Losses
+lost, or were blocked and the switch reacted; `failing`, when lossless frames
+are lost between switches or blocked, or the dataplane does not answer. Losses
 count for 10 s, suspicions and storms for 60 s.
 
 Exit status: 0 when health is ok, 5 when degraded, 6 when failing.
 
 --probe is for containers. `live`: 0 as long as the daemon and its dataplane
-answer, whatever health says: a new container would not make it better. `ready`:
-0 while the switch forwards, 5 while it ends.
+answer, at any health: a new container would not improve it. `ready`: 0 while
+the switch forwards, 5 while it ends.
 
 Every frame that is `dropped` is counted under a reason. Frames `lost by the
 kernel` never reached the switch: a full RX ring or an empty fill ring.
@@ -128,7 +128,7 @@ Examples:
         #[arg(value_name = "PORT", add = complete::ports())]
         ports: Vec<String>,
     },
-    /// Dropped frames by port, layer and reason, and what to do.
+    /// Dropped frames by port, layer and reason, with remedies.
     #[command(after_help = "\
 All drops since the start, the most frequent first: those of the switch core,
 of the XDP program, of the kernel, and of the NIC, which counts since the device
@@ -161,7 +161,7 @@ Examples:
     /// Priority flow control: thresholds, pauses in both directions, time paused.
     #[command(after_help = congestion::PFC_HELP)]
     Pfc {
-        /// Default: thresholds, and what is paused.
+        /// Default: thresholds, and paused queues.
         #[command(subcommand)]
         command: Option<PfcCommand>,
     },
@@ -213,35 +213,35 @@ Example: what has the Deadlock Breaker done?
     /// Selective backpressure: budgets and Feedback of each link, and the Level Table.
     #[command(after_help = congestion::LEVELS_HELP)]
     Levels,
-    /// Mirrors: which frames are copied to which port.
+    /// Mirrors: selected frames and output ports.
     #[command(after_help = "\
 Mirrors are configured by [[mirror]], and a reload changes them.
 
 Columns:
-  selects   all: what comes in by any port; in: what comes in by these ports;
-            out: what leaves by these
+  selects   all: frames received on any port; in: frames received on these
+            ports; out: frames sent on these ports
   sent      copies that were given to the output port
-  lost      copies for which there was no room: the port is slower than what it
-            is to show. The frames themselves are never held up or dropped
+  lost      copies without room: the port is slower than the mirrored traffic.
+            The frames themselves are never delayed or dropped
 
 Examples:
   switchctl mirrors
   switchctl --json mirrors | jq '.[] | select(.lost_frames_total > 0).name'")]
     Mirrors,
-    /// Streams to collectors: what was sent, withheld and lost.
+    /// Streams to collectors: messages sent, withheld and lost.
     #[command(after_help = "\
 sFlow is configured by [sflow], IPFIX by [ipfix]; a change needs a restart.
 
 Columns of sFlow:
-  sent      samples in datagrams that the kernel took. UDP does not confirm that
-            the collector received them
+  sent      samples in datagrams that the kernel accepted. UDP does not confirm
+            that the collector received them
   withheld  dropped frames beyond `drops-per-second`
-  lost      for lack of memory, or with a datagram that the kernel did not take
+  lost      without memory, or in a datagram that the kernel did not accept
 
 Outcomes of IPFIX:
-  refused   errors that came back from the collector's host, among those sent
+  refused   errors returned by the collector's host, among those sent
   unchanged records without news, which are not sent
-  lost      not taken by the kernel. Later records have the increases
+  lost      not accepted by the kernel. Later records have the increases
   late      readings that the dataplane missed
   no memory readings for which the exporter was late
 
@@ -254,10 +254,10 @@ Examples:
     Impair(ImpairCommand),
     /// VLANs: their ports, counters and learnt addresses.
     #[command(after_help = "\
-`without a tag` is the VLAN of frames that come in by the port without one; it
-is 0 at a trunk. Counters by VLAN are of configured VLANs and of the first 256
-others that frames come in; `other` has the rest. Learnt addresses are shown for
-switches without VLANs, too.
+`without a tag` is the VLAN of frames that the port receives without one; it is
+0 at a trunk. Counters by VLAN are of configured VLANs and of the first 256
+others with received frames; `other` has the rest. Learnt addresses are shown
+for switches without VLANs, too.
 
 Examples:
   switchctl vlans
@@ -276,9 +276,9 @@ are exact, under load too:
   chunks   = free + lent to the kernel + held + more of long frames
              + those of control frames
 The counts of the polling loop are compared with those of the switch core, and
-every chunk of packet memory is checked. `lent to the kernel` is what is in the
-fill and RX rings. Frames that the kernel lost never reached the switch and are
-in no sum.
+every chunk of packet memory is checked. `lent to the kernel` counts chunks in
+the fill and RX rings. Frames that the kernel lost never reached the switch and
+are in no sum.
 
 Exit status: 0 when everything is accounted for, 4 when a sum differs. That is a
 defect of the switch.
@@ -361,7 +361,7 @@ Examples:
     /// Learned addresses: show, count and forget them.
     #[command(subcommand)]
     Fdb(FdbCommand),
-    /// Show what the switch would do with a frame, and why. Nothing is sent.
+    /// Show how the switch would treat a frame, and why. Nothing is sent.
     #[command(after_help = trace::TRACE_HELP)]
     Trace(TraceArguments),
     /// Capture frames as ports receive and send them, with their fate; tcpdump cannot see them.
@@ -387,8 +387,8 @@ result.
 Larger buffers need packet memory reserved at the start:
 `dataplane.spare-buffers`.
 
-With --confirm, what was in force before comes back by itself after that time,
-unless `switchctl confirm` says that the change stays. The file is not touched.
+With --confirm, the previous settings return after that time, unless `switchctl
+confirm` keeps the change. The file is not changed.
 
 Exit status: 0 when the whole file is in force, 1 when part of it is not.
 
@@ -407,34 +407,34 @@ Examples:
     },
     /// Keep the settings applied by `reload --confirm`.
     #[command(after_help = "\
-Exit status: 0 when the change stays, 1 when none waits to be confirmed: it went
-back already, or there was none.
+Exit status: 0 when the change stays, 1 when no change is unconfirmed: it was
+reverted already, or there was none.
 
 Example:
   switchctl reload --confirm 60 && ping -c 3 10.0.0.2 && switchctl confirm")]
     Confirm,
     /// Restart the switch without loss: after an upgrade, or for settings that need a restart.
     #[command(after_help = "\
-The keeper starts the installed program with the current configuration file
-beside the daemon that runs, and pauses the lossless classes of all neighbours
-when it is ready. The daemon sends what it can, saves the rest, and stops; the
-new one goes on. No frame of a lossless class is lost if neighbours obey PFC;
-frames of lossy classes that arrive meanwhile are, and learned addresses.
+The keeper starts the installed program with the current configuration file next
+to the running daemon, and pauses the lossless classes of all neighbours when it
+is ready. The old daemon sends frames while it can, saves the rest, and stops;
+the new one continues. No frame of a lossless class is lost if neighbours obey
+PFC; frames of lossy classes that arrive meanwhile are, and learned addresses.
 Routes, pins, watchdogs and ECN profiles changed at run time stay.
 
-Neighbours are paused for about a tenth of a second; the answer says how long.
-A PFC storm watchdog of theirs with a shorter detection time reports a storm.
+Neighbours are paused for about a tenth of a second; the answer has the time.
+Their PFC storm watchdog reports a storm if its detection time is shorter.
 An invalid file is refused, and the daemon keeps running. So is a restart whose
 next daemon cannot start. If that fails once the old one has stopped, the keeper
-starts the program that ran before with the configuration that was in force;
-the reason is reported here, as an event and in the health.
+starts the previous program with the previous configuration; the reason is
+reported here, as an event and in the health.
 
---check has the keeper start the next daemon up to the point where it waits for
-the ports, ends it, and changes nothing.
+--check starts the next daemon until it waits for the ports, ends it, and
+changes nothing.
 
 Exit status: 0 when no frame was lost, 1 when frames were lost, the daemon
-refused, or what ran before runs again. With --check: 0 when the next daemon
-could start, 1 when not.
+refused, or the previous program runs again. With --check: 0 when the next
+daemon could start, 1 when not.
 
 Examples:
   switchctl restart --check && switchctl restart
@@ -446,7 +446,7 @@ Examples:
     },
     /// Live view in a terminal: buffers, ports, Levels, deadlocks, events, all switches.
     #[command(after_help = "\
-Keys: Tab next view, arrows select a row, Enter tells all of it, f shows all
+Keys: Tab next view, arrows select a row, Enter shows its details, f shows all
 switches of this machine and Enter goes to one, s sort, r reverse, p freeze,
 ? help, Esc closes what is open, q quit. Where several switches run and none is
 chosen, all of them come first. Rates are over the last interval. The live page
@@ -481,7 +481,7 @@ Examples:
     #[command(
         disable_help_flag = true,
         after_help = "\
-Runs `weir-plan`, which is beside this program or on PATH, with the same
+Runs `weir-plan`, which is next to this program or on PATH, with the same
 arguments. Its help: `switchctl plan --help`, or weir-plan(1).
 
 Example:

@@ -9,9 +9,9 @@ use super::complete;
 pub enum PortCommand {
     /// Attach a port's device again, after `port remove`.
     #[command(after_help = "\
-A port whose device is not there takes it as soon as it appears; a port does so
-by itself unless it was removed. Other ports forward meanwhile without loss. A
-port that is not in the configuration file is added there, and by `switchctl
+If the device is missing, the port attaches it as soon as it appears; this is
+automatic unless the port was removed. Other ports forward meanwhile without
+loss. To create a new port, add it to the configuration file and run `switchctl
 restart`.
 
 Exit status: 0 when the port has its device, 1 when it waits for it.
@@ -26,8 +26,8 @@ Example:
     /// Release a port's device, until `port add` or a restart.
     #[command(after_help = "\
 The XDP program is detached and the sockets are closed: the device is free for
-others. Frames that wait for the port, and those that come for it, are dropped
-as `port_down`. Other ports forward meanwhile without loss.
+others. Frames that wait for the port, and new frames for it, are dropped as
+`port_down`. Other ports forward meanwhile without loss.
 
 Example:
   switchctl port remove h1")]

@@ -22,7 +22,7 @@ Examples:
         /// Only this route, with the port of every bucket.
         #[arg(add = complete::destinations())]
         destination: Option<MacAddress>,
-        /// The route for this VLAN alone, 1 to 4094.
+        /// The route of this VLAN, 1 to 4094.
         #[arg(long, value_name = "VLAN", requires = "destination")]
         vlan: Option<u16>,
     },
@@ -30,8 +30,8 @@ Examples:
     #[command(after_help = "\
 List only ports of equal cost: the switch does not know where they lead. Buckets
 are distributed over the ports again; pins are kept if their port is among them.
-Waiting frames leave by the port where they wait. A restart by the
-keeper takes the change along; `switchctl config save` writes it into the file.
+Waiting frames leave by their present port. A restart by the
+keeper keeps the change; `switchctl config save` writes it into the file.
 
 Examples:
   switchctl route set 02:00:00:00:00:01 s2,s4
@@ -110,7 +110,7 @@ Example:
         /// The destination.
         #[arg(add = complete::destinations())]
         destination: MacAddress,
-        /// The route for this VLAN alone, 1 to 4094.
+        /// The route of this VLAN, 1 to 4094.
         #[arg(long, value_name = "VLAN")]
         vlan: Option<u16>,
     },
@@ -135,7 +135,7 @@ Examples:
     /// Count the addresses of each port, and show the room for them.
     #[command(after_help = "\
 `found no room` counts addresses of the port's frames for which the table had no
-room, or another address had to be forgotten. The port with most addresses
+room, or had to forget another address. The port with most addresses
 gives way first. Frames to forgotten addresses are flooded.
 
 Example:

@@ -13,9 +13,9 @@ bytes in hexadecimal, from the destination address on:
   dl_dst dl_src dl_vlan dl_vlan_pcp vlan_tci dl_type
   nw_src nw_dst nw_proto nw_tos ip_dscp nw_ecn tp_src tp_dst length
 
-The answer is what the switch would do with the frame at this moment: how it is
-classified, where its way leads, what it is charged, what it would wait behind.
-Nothing is sent, learnt or counted.
+The answer shows how the switch would treat the frame at this moment: its
+classification, its path, its charge, and the frames before it. Nothing is sent,
+learnt or counted.
 
 Examples:
   switchctl trace h1 roce,dl_dst=02:00:00:00:00:02,ip_dscp=26

@@ -6,9 +6,9 @@ use weir_api::words::Reader;
 use super::complete;
 
 pub(super) const BUFFERS_HELP: &str = "\
-`size` and `used` are those of the pool, reserves not counted; behind `headroom`
-stand its use and peak. `threshold` is what a buffer may take of the pool as it
-is now, beside what is `reserved` for it; with a static threshold `alpha` is –.
+`size` and `used` are those of the pool without reserves; after `headroom` come
+its use and peak. `threshold` is the present limit of a buffer in the pool, in
+addition to its `reserved` memory; with a static threshold `alpha` is –.
 
 SONiC's commands are these:
   mmuconfig -l                                       config show, and buffers
@@ -19,11 +19,11 @@ Examples:
   switchctl --json buffers | jq '.pools[] | {name, used_bytes, used_bytes_max}'";
 
 pub(super) const HELP: &str = "\
-`ingress` is the most that was charged to the port's ingress buffer, in whole
-cells, `headroom` the part of it above xoff, `egress` the most that waited to
-leave by the port. The line `all` has the most frames inside the switch at once,
-a line `pool` the most that buffers had of it and of its headroom.
-Each reader has peaks of its own, and nobody else can clear them:
+`ingress` is the highest occupancy of the port's ingress buffer, in whole cells,
+`headroom` the part of it above xoff, `egress` the highest backlog of the port.
+The line `all` has the highest number of frames inside the switch, a line `pool`
+the highest use of the pool and of its headroom.
+Each reader has separate peaks, which only this reader clears:
   user        since they were cleared by `watermark clear`
   telemetry   in the last whole interval of `[watermark] interval` (2 min if not
               set); nothing until the first one is over
@@ -46,7 +46,7 @@ pub struct WatermarkArguments {
     /// Default: show.
     #[command(subcommand)]
     pub command: Option<WatermarkCommand>,
-    /// What is shown without a command.
+    /// Shown without a command.
     #[command(flatten)]
     pub show: WatermarkShow,
 }
@@ -62,7 +62,7 @@ pub struct WatermarkShow {
     pub ports: Vec<String>,
 }
 
-/// What to do with them.
+/// Commands of `switchctl watermark`.
 #[derive(Debug, Subcommand)]
 pub enum WatermarkCommand {
     /// Show the peaks of one reader.
@@ -74,8 +74,8 @@ Examples:
     Show(WatermarkShow),
     /// Restart the peaks of one reader from the present values.
     #[command(after_help = "\
-The peaks of other readers stay. Without PORT, the frames inside the switch
-begin again, too. `telemetry` begins again by itself, and cannot be cleared.
+The peaks of other readers stay. Without PORT, the peak of frames inside the
+switch restarts, too. `telemetry` restarts by itself, and cannot be cleared.
 
 Examples:
   switchctl watermark clear

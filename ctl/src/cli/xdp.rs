@@ -12,9 +12,10 @@ use crate::target::{Target, TargetError};
 pub enum XdpCommand {
     /// Attached XDP programs and their counters.
     #[command(after_help = "\
-`held by` names the daemon that serves the port; with `nobody` the program was
-left behind, and every frame gets the port's fallback. To see the names of
-devices in a network namespace, run the command inside it. Needs root.
+`held by` names the daemon that serves the port; with `nobody` the daemon is
+gone but its program is still attached, and every frame gets the port's
+fallback. To see the names of devices in a network namespace, run the command
+inside it. Needs root.
 
 Examples:
   switchctl --name s1 xdp status

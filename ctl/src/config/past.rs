@@ -89,7 +89,7 @@ pub fn rollback(
     }
     let backup = file::replace(&path, &past.text)?;
     weir_output::complain(&format!(
-        "{} is as in {name}; the text from before is in {}",
+        "{} is as in {name}; the old text is in {}",
         running.file,
         backup.display()
     ));
@@ -99,7 +99,9 @@ pub fn rollback(
 fn before_the_last(history: &ConfigurationHistory) -> Result<u64> {
     match history.configurations.as_slice() {
         [.., before, _] => Ok(before.number),
-        _ => bail!("there is no configuration before the one in force; `switchctl config history` lists what is kept"),
+        _ => bail!(
+            "no earlier configuration is kept; `switchctl config history` lists the kept ones"
+        ),
     }
 }
 

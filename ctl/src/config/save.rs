@@ -152,10 +152,10 @@ fn told(saved: &Saved) -> String {
         text += &format!("{verb} {}:\n{}", saved.file, rows(&saved.saved));
     }
     if let Some(backup) = &saved.backup {
-        text += &format!("\nthe text from before is in {}\n", backup.display());
+        text += &format!("\nthe old text is in {}\n", backup.display());
     }
     if !saved.kept.is_empty() {
-        text += "\nnot saved: the file says something else, which `switchctl reload` would put in force:\n";
+        text += "\nnot saved: the file has another value, which `switchctl reload` would put in force:\n";
         text += &rows(&saved.kept);
     }
     text

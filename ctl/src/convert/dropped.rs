@@ -33,7 +33,7 @@ const DROPPED: &[(&str, &str)] = &[
          PORTCHANNEL PORTCHANNEL_MEMBER",
     ),
     (
-        "buffers are charged at the ingress; an egress queue has no limit of its own",
+        "buffers are charged at the ingress; an egress queue has no separate limit",
         "BUFFER_PORT_EGRESS_PROFILE_LIST BUFFER_QUEUE",
     ),
     ("a port has no limit besides those of its priorities", "BUFFER_PORT_INGRESS_PROFILE_LIST"),

@@ -174,8 +174,8 @@ const CARRIED: &[Carried] = &[
         name: "VLAN",
         fields: Some(&["vlanid"]),
         dropped: &[
-            ("members", "VLAN_MEMBER says which ports are members, and how"),
-            ("admin_status", "a VLAN is there for as long as ports have it"),
+            ("members", "VLAN_MEMBER lists the member ports and their tagging"),
+            ("admin_status", "a VLAN exists while ports carry it"),
             ("mtu", "all VLANs share dataplane.mtu"),
             ("mac", NO_ROUTER),
             ("dhcp_servers", HOST),

@@ -16,7 +16,7 @@ pub enum Kind {
     Changed,
     /// The file has no value.
     Assumed,
-    /// This program does not know it.
+    /// This program does not support it.
     Unknown,
 }
 

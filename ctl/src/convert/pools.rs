@@ -25,7 +25,7 @@ pub struct Pool {
     pub name: String,
     /// Size in bytes.
     pub size: u64,
-    /// Bytes; `None` for what the classes need.
+    /// Bytes; `None` for the sum that the classes need.
     pub headroom: Option<u64>,
     /// Ratio of oversubscription.
     pub oversubscription: u64,
@@ -61,7 +61,7 @@ fn xon_offset(profile: &Row<'_>, reserved: u64, threshold: Threshold, size: u64)
     match (xon, offset) {
         (Some(xon), None) => {
             if xon > reserved {
-                let message = format!("without xon_offset a neighbour resumes at {xon} B; here it does within what is reserved, {reserved} B: set xon-offset for sooner");
+                let message = format!("without xon_offset a neighbour resumes at {xon} B; here it does within the reserve of {reserved} B: set xon-offset to resume sooner");
                 report.note(Kind::Changed, profile.path_of("xon"), message);
             }
             size
@@ -164,7 +164,7 @@ fn fit(row: &Row<'_>, headroom: Option<u64>, wanted: u64, ports: usize) -> (Opti
     let times = headroom.map_or(1, |headroom| wanted.div_ceil(headroom).max(1));
     let report = row.report();
     if times > TIMES_MAX {
-        let message = format!("its lossless groups have headrooms of {wanted} B at {ports} ports together, more than {TIMES_MAX} times as much: the pool gets what they need");
+        let message = format!("its lossless groups have headrooms of {wanted} B at {ports} ports together, more than {TIMES_MAX} times as much: the pool gets their sum");
         report.note(Kind::Changed, row.path_of("xoff"), message);
         return (None, 1);
     }

@@ -1,6 +1,6 @@
 //! PORT_QOS_MAP and the maps it names: from DSCP and PCP to priorities.
 //!
-//! SONiC has four numbers for what Weir calls a priority: traffic class, queue, priority group and PFC priority. The
+//! SONiC has four numbers for one priority of Weir: traffic class, queue, priority group and PFC priority. The
 //! priority of a traffic class is its queue, or the PFC priority that pauses this queue.
 
 use std::collections::BTreeSet;

@@ -152,7 +152,7 @@ fn note_strangers(database: Database<'_>, members: &BTreeMap<String, PortVlans>)
     }
     for row in database.rows("PORT") {
         if !members.contains_key(row.key) {
-            let message = "is in no VLAN: trunks = [0] is written, with which it takes and sends frames without a tag, and only such ports among themselves";
+            let message = "is in no VLAN: trunks = [0] is written; such ports exchange frames without a tag, only with each other";
             database.report().note(Kind::Assumed, row.path(), message);
         }
     }

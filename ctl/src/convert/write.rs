@@ -133,7 +133,7 @@ fn pool(out: &mut String, pool: &Pool) {
     }
     if pool.oversubscription > 1 {
         let times = pool.oversubscription.to_string();
-        let why = "what the groups' headrooms are of it";
+        let why = "the groups' headrooms divided by it";
         line(out, "headroom-oversubscription", &times, why);
     }
 }

@@ -86,8 +86,8 @@ pub fn programs() -> Result<Vec<TriedProgram>> {
 fn not_run(error: std::io::Error) -> anyhow::Error {
     match error.kind() {
         ErrorKind::NotFound => anyhow!(
-            "`{PROGRAM}` is neither beside switchctl nor on PATH: install Weir's package whole, or build it with \
-             `cargo build -p {PROGRAM}`"
+            "`{PROGRAM}` is neither next to switchctl nor on PATH: install Weir's package whole, or \
+             build it with `cargo build -p {PROGRAM}`"
         ),
         _ => anyhow::Error::new(error).context(PROGRAM),
     }

@@ -103,7 +103,7 @@ fn take(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
         .find(|class| class.get("name").and_then(|name| name.as_str()) == Some(&advice.class));
     let Some(class) = class else {
         bail!(
-            "the planner speaks of class {}, which is not there",
+            "the plan names class {}, which the configuration lacks",
             advice.class
         );
     };

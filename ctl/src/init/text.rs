@@ -101,6 +101,6 @@ fn port(out: &mut String, device: &Device) {
         format_rate(*rate)
     );
     if *role == PortRole::Edge {
-        *out += "# `weir-host measure` finds what the host still sends after a pause:\n# overshoot = \"128KiB\"\n";
+        *out += "# `weir-host measure` finds the amount that the host still sends after a pause:\n# overshoot = \"128KiB\"\n";
     }
 }

@@ -7,11 +7,11 @@ use clap::Args;
 /// Text below the options.
 pub const RECORD_HELP: &str = "\
 The dataplane thread itself reads its queues, pauses and drops at the interval,
-into memory of the daemon that is bounded. Readings that were due and are
-missing are counted and reported at the end: the thread was late, or this
-command slow. Totals stay right without them. At most four recordings run at a
-time, a recording takes an hour or a million rows at most, and Ctrl-C ends it
-early: the files have what was read until then.
+into bounded memory of the daemon. Missed readings are counted and reported at
+the end: the thread was late, or this command slow. Totals stay right without
+them. At most four recordings run at a time, a recording takes an hour or a
+million rows at most, and Ctrl-C ends it early: the files have all readings so
+far.
 
 --parquet writes a table with a row for each port and priority that has changed
 since the last reading, and for each port and reason with new drops:

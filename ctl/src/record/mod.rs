@@ -23,7 +23,7 @@ use cli::RecordArguments;
 use rows::Rows;
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// Maximum number of rows (changes of a port and priority) in a recording; they take some hundreds of MiB of memory.
+/// Maximum number of rows (changes of a port and priority) in a recording; they take a few hundred MiB of memory.
 const ROWS_MAX: u64 = 1_000_000;
 
 /// Records until the time is over, or Ctrl-C.

@@ -17,7 +17,7 @@ pub fn buffers(target: &Target, output: &Output, ports: &[String]) -> Result<()>
 
 fn tables(all: &Buffers) -> String {
     if all.pools.is_empty() {
-        return "no pools: every (port, priority) has a buffer of its own; see `switchctl queues`\n"
+        return "no pools: every (port, priority) has a separate buffer; see `switchctl queues`\n"
             .to_owned();
     }
     let pool = |pool: &Pool| {

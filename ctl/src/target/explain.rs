@@ -121,7 +121,7 @@ fn in_commands(message: &str) -> String {
         let command = route.and_then(|route| route.commands.first());
         let what = command.map_or("this request".to_owned(), |name| format!("`{name}`"));
         return format!(
-            "the running weir-switchd does not know {what}: it is older than this switchctl; restart it"
+            "the running weir-switchd does not support {what}: it is older than this switchctl; restart it"
         );
     }
     let mut shown: Vec<&Route> = ROUTES
@@ -163,7 +163,7 @@ mod tests {
             ),
             (
                 "no such path: /v1/levels; paths: /v1/status",
-                "the running weir-switchd does not know `levels`: it is older than this switchctl; restart it",
+                "the running weir-switchd does not support `levels`: it is older than this switchctl; restart it",
             ),
             ("port s9 is no member", "port s9 is no member"),
         ] {

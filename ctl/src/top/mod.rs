@@ -174,8 +174,8 @@ fn action(key: KeyEvent) -> Option<Action> {
     })
 }
 
-/// Prints one frame of each view as text, or the underlying data as JSON. The list is printed if there are several switches,
-/// and alone if none is chosen.
+/// Prints one frame of each view as text, or the underlying data as JSON. The list is printed if there are several
+/// switches; if none is chosen, only the list is printed.
 fn print(
     target: &Target,
     output: &Output,

@@ -3,7 +3,7 @@
  * Check that a device certainly accepts a redirected frame: a veth's peer has one ring for all frames sent to it, and the
  * kernel drops frames that find it full. docs/src/internals/express.md explains this ("Room in the ring").
  *
- * The kernel's own ring is read, so that all of its entries count, whoever added them. Everything that is read lives as long
+ * The kernel's own ring is read, so all of its entries count, also those of other senders. Everything that is read lives as long
  * as the poll: the map holds the device, and the rest is freed a grace period after it was removed.
  */
 #ifndef WEIR_ROOM_BPF_H

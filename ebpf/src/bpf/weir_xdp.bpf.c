@@ -270,8 +270,8 @@ static __always_inline void count_traffic(__u8 class, __u8 priority, __u64 bytes
 }
 
 /*
- * Some drivers deliver every buffer of a long frame as a separate frame, so that a sender could forge headers in the second.
- * A full buffer is a part, and so is the next one, whatever they look like.
+ * Some drivers deliver every buffer of a long frame as a separate frame, so a sender could forge headers in the second.
+ * A full buffer is a part, and so is the next one, whatever their content.
  */
 static __always_inline int is_cut(const struct weir_settings *settings, __u32 queue, __u64 length)
 {

@@ -167,7 +167,7 @@ impl ExpressWords {
             .load(Ordering::Acquire)
     }
 
-    /// Counts one more frame, which no program has passed on.
+    /// Counts one more frame, which no program has forwarded.
     pub fn enter(&self, ingress: u8, priority: u8) {
         self.flows
             .word(flow(ingress, priority))

@@ -38,7 +38,7 @@ pub fn open<T, E: Error + 'static>(
             outcome => return outcome,
         };
         if began.elapsed() >= SILENT && !is_told {
-            tracing::warn!(device, %error, ?patience, "waiting for a queue that another socket has");
+            tracing::warn!(device, %error, ?patience, "waiting for a queue that another socket holds");
             is_told = true;
         }
         std::thread::sleep(POLL);

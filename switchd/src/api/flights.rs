@@ -12,7 +12,7 @@ pub enum Missing {
     #[error("no such suspicion: {0}; GET /v1/deadlocks lists the known ones")]
     Suspicion(u64),
     /// The flight recorder is off.
-    #[error("no record of suspicion {0}: the flight recorder is off (deadlock.record)")]
+    #[error("no record of suspicion {0}: the flight recorder is off; set deadlock.record")]
     Off(u64),
     /// Newer records have replaced it, or there was no room when it began.
     #[error("no record of suspicion {0}: only the newest {RECORDS_MAX} are kept")]

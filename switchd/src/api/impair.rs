@@ -98,7 +98,7 @@ fn doing(shared: &Shared, request: &ImpairRequest, port: PortId) -> Result<Doing
         ),
     ] {
         if is_there && !is_meant {
-            return Err(format!("{name} means nothing for {}", what.name()));
+            return Err(format!("{name} has no effect for {}", what.name()));
         }
     }
     if is_of_frames {

@@ -51,7 +51,7 @@ impl<Counters: Copy> Exporting<Counters> {
     }
 }
 
-/// Opens a socket of the collector's address family, without a port or address of its own.
+/// Opens a socket of the collector's address family, without a local port or address.
 ///
 /// # Errors
 ///

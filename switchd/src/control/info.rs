@@ -61,7 +61,7 @@ impl MarkingInfo {
 /// Network addresses of configured stations.
 #[derive(Clone, Debug, Default)]
 pub struct Stations {
-    /// True if requests for a station's address are sent to that station alone.
+    /// True if requests for a station's address are sent only to that station.
     pub suppress: bool,
     /// Stations in the order of the file.
     pub all: Arc<[Station]>,

@@ -1,4 +1,4 @@
-//! State of the IPFIX stream: its readings, and what it has sent.
+//! State of the IPFIX stream: its readings, and counts of sent messages.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -10,11 +10,11 @@ use weir_dataplane::messages::Snapshot;
 
 use super::Shared;
 
-/// A frame that is with the transmitter for longer is kept by someone.
+/// A frame that the transmitter holds for longer counts as kept by another program.
 const KEPT_AFTER: Duration = Duration::from_millis(50);
 /// Neighbours that are paused send nothing that would delay a frame for longer.
 const KEPT_AFTER_IN_PAUSE: Duration = Duration::from_millis(10);
-/// A slow line or receiver is given so long to be done with its frames.
+/// Time that a slow line or receiver has to release its frames.
 const KEPT_WAIT: std::time::Duration = std::time::Duration::from_millis(300);
 /// Frames in the switch are given so long to leave while neighbours are paused.
 const LEAVE_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
@@ -25,7 +25,7 @@ const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(5);
 pub enum Neighbours {
     /// They send.
     Sending,
-    /// They are paused, and what is in the switch leaves.
+    /// They are paused, and frames in the switch leave.
     Paused,
 }
 
@@ -76,7 +76,7 @@ pub async fn port_with_kept_frame(
 /// Describes a port with a kept frame, for people.
 pub fn told(port: &str) -> String {
     format!(
-        "port {port}: a frame that was sent more than {} ms ago is still kept, by the device or by who received it. Until it is freed, the kernel gives the device to no other switch. Make the hosts behind {port} idle, and try again",
+        "port {port}: a frame that was sent more than {} ms ago is still kept, by the device or its receiver. Until it is freed, the kernel gives the device to no other switch. Make the hosts behind {port} idle, and try again",
         KEPT_AFTER.as_nanos() / 1_000_000
     )
 }

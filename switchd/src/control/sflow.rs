@@ -1,4 +1,4 @@
-//! State of the sFlow agent: its taps, and what it has sent.
+//! State of the sFlow agent: its taps, and counts of sent datagrams.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -133,7 +133,7 @@ impl Surroundings {
         };
         let [xoff, xon, headroom] = [xoff, xon, headroom].map(format_size);
         let mut out = format!(
-            "# Made at the start, because there is no {}: a file of that name takes its place.\n\
+            "# Made at the start, because there is no {}; such a file replaces it.\n\
              # Ports: as many as {PORTS_VARIABLE} or {CLAB_VARIABLE} of the environment, or the interfaces at the start say, or {PORTS}.\n\
              name = \"{}\"\n\
              \n# {UNPROTECTED_VARIABLE}=true serves all who reach the container by eth0, its own interface and no port.\n\

@@ -75,11 +75,11 @@ pub(super) async fn until_end(
     }
 }
 
-/// A signal that may end the switch asks for this.
+/// Request by a signal that may end the switch.
 enum Asked {
     Stop(&'static str),
     Restart {
-        /// True to only try if the next switch could start.
+        /// True to only test whether the next switch could start.
         is_trial: bool,
     },
 }

@@ -30,7 +30,7 @@ pub(super) struct Parting {
 pub(super) async fn give_place(Parting { keeping, closing }: Parting) {
     if let Some(mut keeping) = keeping {
         if let Err(error) = keeping.link.give_place().await {
-            tracing::warn!(%error, "cannot tell the keeper that the place is free");
+            tracing::warn!(%error, "cannot notify the keeper that the place is free");
         }
     }
     // This thread has nothing else to do, but the runtime must not wait for a thread's end.
@@ -72,7 +72,7 @@ pub(super) fn lose_keeper(shared: &Shared) {
     let told = Described::new(clock::now(), EventName::KeeperGone);
     shared.records.record(told);
     let text = format!(
-        "the keeper has ended: the switch goes on, and cannot be restarted in place; {}",
+        "the keeper has ended: the switch continues, but cannot be restarted in place; {}",
         without_keeper()
     );
     shared
@@ -80,12 +80,12 @@ pub(super) fn lose_keeper(shared: &Shared) {
         .set_trouble("keeper", Some((Trouble::KeeperGone, text)));
 }
 
-/// Pauses the neighbours for the next switch. If a sent frame then stays with somebody, they go on and the next switch is ended:
-/// it could not have the device.
+/// Pauses the neighbours for the next switch. If another program then still holds a sent frame, the neighbours resume
+/// and the next switch is ended: it could not use the device.
 ///
 /// # Errors
 ///
-/// For people: why this switch goes on.
+/// Message for operators: the reason why this switch continues.
 pub(super) async fn hold_neighbours(keeping: &mut Keeping, shared: &Shared) -> Result<(), String> {
     let links = held_links(&shared.info, keeping.pause_time);
     let held = keeping.link.hold(links).await;
@@ -133,7 +133,7 @@ pub(super) async fn leave(
         }
     }
     if let Err(error) = frames::leave_to(run_dir, parent_id()) {
-        tracing::warn!(%error, "cannot save which keeper's next switch is to follow");
+        tracing::warn!(%error, "cannot record the keeper whose next switch takes the saved frames");
     }
     if let Err(error) = keeping.link.left(lost, stopped.missed).await {
         tracing::warn!(%error, "cannot report lost frames to the keeper");

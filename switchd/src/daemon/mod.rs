@@ -303,7 +303,7 @@ async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>, answers_wait
         }
     }
     if cut_off > 0 {
-        tracing::info!(tasks = cut_off, waited = ?answers_wait, "pending answers are cut off");
+        tracing::info!(tasks = cut_off, waited = ?answers_wait, "closing connections whose responses are not finished");
     }
 }
 

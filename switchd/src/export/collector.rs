@@ -1,6 +1,6 @@
-//! The way to a collector: a UDP socket that is never waited for.
+//! The path to a collector: a UDP socket that is never waited for.
 //!
-//! The socket is not connected: connect(2) is none of the system calls of a running switch.
+//! The socket is not connected: a running switch may not call connect(2).
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -24,9 +24,9 @@ pub(super) struct Collector {
 /// Outcome of one datagram.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The kernel took it.
+    /// The kernel accepted it.
     pub is_sent: bool,
-    /// An error came back for an earlier one.
+    /// An error was returned for an earlier one.
     pub is_refused: bool,
     /// The last error.
     pub error: Option<String>,
@@ -71,7 +71,7 @@ impl Collector {
     }
 }
 
-/// A socket that never blocks and reports what comes back, which is kept within the bound of what it may receive.
+/// A socket that never blocks, and reports returned errors, within its receive buffer.
 fn open(collector: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket_for(collector)?;
     socket.set_nonblocking(true)?;

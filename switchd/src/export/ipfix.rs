@@ -1,7 +1,7 @@
 //! The IPFIX stream: turns readings of the switch into messages, and sends them.
 //!
-//! A record has what has increased since the last record of the same port and priority that the kernel took. The increases of a
-//! message that was not sent are thus in later ones.
+//! A record has the increases since the last record of the same port and priority that the kernel accepted. The
+//! increases of a message that was not sent are thus in later ones.
 
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
@@ -69,7 +69,7 @@ struct Sender<'a> {
     collector: Collector,
     message: Message,
     has_template: bool,
-    /// As the last records have it, [`SLOTS`] for each port.
+    /// As in the last records, [`SLOTS`] for each port.
     told: Vec<QueueReading>,
     /// Values of `told` before the message that is being written.
     before: Vec<Before>,

@@ -99,7 +99,7 @@ impl Sender {
         }
     }
 
-    /// Sends what the taps have, as many frames at most as they have room for.
+    /// Sends the frames in the taps, at most as many as the taps have room for.
     fn send_waiting(&mut self, agent: &SflowAgent) {
         for tap in [&agent.drops, &agent.samples].into_iter().flatten() {
             for _ in 0..tap.plan().ring_frames {

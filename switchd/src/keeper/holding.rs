@@ -42,8 +42,8 @@ impl Holding {
         self.hold.as_ref().map(|hold| hold.began() + HOLD_MAX)
     }
 
-    /// Releases the neighbours for a switch that has begun to forward. `failed` is the reason for which the switch before it
-    /// failed.
+    /// Releases the neighbours for a switch that has begun to forward. `failed` is the reason for which the previous
+    /// switch failed.
     pub(super) fn release(
         &mut self,
         resumed: &[ResumedLink],

@@ -71,7 +71,7 @@ pub enum ToKeeper {
         /// One link for each neighbour.
         links: Vec<HeldLink>,
     },
-    /// To let the neighbours go on: the switch does, too.
+    /// To resume the neighbours: the switch continues as well.
     Resume {
         /// As in [`ToKeeper::Ready`].
         resumed: Vec<ResumedLink>,
@@ -99,7 +99,7 @@ pub enum ToKeeper {
 pub enum FromKeeper {
     /// The next switch is as ready as it can be.
     Prepared {
-        /// Why it is not ready; it is then started after this one has ended.
+        /// Reason why it is not ready; it is then started after this one has ended.
         #[serde(default)]
         refused: Option<String>,
     },
@@ -123,7 +123,7 @@ pub enum FromKeeper {
         /// Frames of any class that arrived while no switch ran.
         #[serde(default)]
         missed_frames: u64,
-        /// Why the next switch failed, if this one is the previous configuration again.
+        /// Failure of the next switch, if this one runs the previous configuration again.
         #[serde(default)]
         failed: Option<String>,
     },
@@ -149,8 +149,8 @@ pub struct ResumedLink {
     pub frame: Vec<u8>,
 }
 
-/// Returns the frames that pause all neighbours of a switch. Every lossless class uses PFC, since every neighbour obeys it,
-/// whatever else a link uses.
+/// Returns the frames that pause all neighbours of a switch. Every lossless class uses PFC, since every
+/// neighbour obeys it, regardless of the link's other settings.
 pub fn held_links(info: &SwitchInfo, pause_time: Quanta) -> Vec<HeldLink> {
     info.ports
         .iter()
@@ -317,12 +317,12 @@ impl KeeperLink {
         }
     }
 
-    /// The keeper can let held neighbours go on while the switch goes on.
+    /// The keeper can resume held neighbours while the switch continues.
     pub fn can_resume(&self) -> bool {
         level() >= KNOWS_RESUMING
     }
 
-    /// Lets held neighbours go on: this switch does, too.
+    /// Resumes held neighbours: this switch continues as well.
     ///
     /// # Errors
     ///

@@ -39,7 +39,7 @@ impl Next {
         let outcome = match tokio::time::timeout_at(deadline, worker.message()).await {
             Ok(Ok(ToKeeper::Prepared)) => Ok(()),
             Ok(Ok(ToKeeper::Unready { why })) => Err(why),
-            Ok(Ok(other)) => Err(format!("it said {other:?} before it was ready")),
+            Ok(Ok(other)) => Err(format!("it sent {other:?} before it was ready")),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("not ready after {} s", PREPARE_WAIT.as_secs())),
         };

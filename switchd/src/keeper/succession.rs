@@ -230,7 +230,7 @@ impl<'a> Succession<'a> {
                         self.worker.tell(&answer).await?;
                     },
                     // The switch forwards nevertheless.
-                    Err(error) => tracing::error!(%error, "discarding a message of the switch"),
+                    Err(error) => tracing::error!(%error, "discarding an unexpected message from the switch"),
                 },
                 outcome = self.next.becomes() => match (self.orphaned.take(), outcome) {
                     (None, outcome) => self.worker.tell(&prepared(outcome)).await?,
@@ -323,7 +323,7 @@ impl<'a> Succession<'a> {
     fn note_way(&mut self, in_force: &Path) {
         self.way_back = self.worker.way_back(in_force);
         if self.way_back.is_none() {
-            tracing::warn!("cannot open the file that the switch runs from: a restart that fails leaves no switch");
+            tracing::warn!("cannot open the program file of the switch: if a restart fails, no switch will run");
         }
     }
 }

@@ -29,7 +29,8 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Starts the previous switch again. Uses the program file that ran, whatever its path refers to now.
+    /// Starts the previous switch again. Uses the program file that ran, even if its path now refers to
+    /// another file.
     pub(super) fn start(&self) -> io::Result<Worker> {
         let program = PathBuf::from(format!("/proc/self/fd/{}", self.program.as_raw_fd()));
         Worker::start(&program, &self.arguments, Kept::Again)

@@ -22,7 +22,7 @@ pub(super) struct Guesses {
 
 #[derive(Debug)]
 struct Client {
-    /// `None` stands for all clients without an address.
+    /// `None` means all clients without an address.
     network: Option<IpAddr>,
     since: Instant,
     wrong: u32,

@@ -73,7 +73,8 @@ fn give_one(path: &Path, User { uid, gid }: User) -> io::Result<()> {
     }
 }
 
-/// Gives the mounted BPF file system to `user`. Before Linux 6.10 root owns it, whoever has mounted it.
+/// Gives the mounted BPF file system to `user`. Before Linux 6.10 root owns it, regardless of the user who
+/// mounted it.
 fn give_mount(path: &Path, user: User) -> io::Result<()> {
     // The directory itself, and not the target of a link.
     let mounted = OpenOptions::new()

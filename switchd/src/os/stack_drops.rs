@@ -20,7 +20,7 @@ impl StackDrops {
         }
     }
 
-    /// Counts for `port` what is dropped at this device. To be repeated: a port may get another device.
+    /// Counts drops at this device for `port`. To be repeated: a port may get another device.
     pub fn watch(&self, port: PortId, ifindex: u32) {
         let (Some(freed), true) = (self.0.get(), ifindex != 0) else {
             return;

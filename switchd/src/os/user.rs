@@ -1,7 +1,7 @@
 //! The user as whom a switch runs once it has started.
 //!
 //! The process starts as root, and changes to this user before its first other thread. It keeps the capabilities of a switch,
-//! so that kernels without Landlock refuse it root's files as well.
+//! so kernels without Landlock also deny it access to root's files.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -81,7 +81,7 @@ pub enum UserError {
     #[error("cannot look up user {0}: {1}")]
     Lookup(String, Errno),
     /// The file of a previous configuration does not belong to the switch that starts from it.
-    #[error("{0}: the file is not of the run directory that it names")]
+    #[error("{0}: the file does not belong to the run directory that it names")]
     Foreign(PathBuf),
     /// The user cannot be used, in most cases because the namespace has no such number.
     #[error("cannot act as user {0}")]
@@ -159,7 +159,7 @@ pub fn owner(path: &Path) -> io::Result<Uid> {
     std::fs::symlink_metadata(path).map(|found| Uid::from_raw(found.uid()))
 }
 
-/// Calls `work` with the rights of `uid` to files, so that links which this user has made lead root nowhere. Other threads
+/// Calls `work` with the rights of `uid` to files, so that links made by this user cannot redirect root. Other threads
 /// are unaffected.
 ///
 /// # Errors
@@ -204,8 +204,8 @@ fn out_of_reach(run_dir: &Path, socket: &Path) -> Option<PathBuf> {
     (!is_usable).then(|| of_socket.to_owned())
 }
 
-/// Checks that `in_force`, from which a previous switch is started again, is a file of the run directory that it names. A
-/// switch that was taken over could otherwise have root start from any file.
+/// Checks that `in_force`, from which a previous switch is started again, is a file of the run directory that it names.
+/// A compromised switch could otherwise make root start from any file.
 ///
 /// # Errors
 ///
@@ -221,8 +221,8 @@ pub fn check_in_force(in_force: &Path, run_dir: &Path) -> Result<(), UserError> 
 
 /// Returns the user to change to, or the reason to keep running as root; `None` if this process is not root.
 ///
-/// A next switch takes the user of the one before, to which the run directory belongs, so that each can start again if the
-/// other fails.
+/// A next switch takes the user of the previous one, to which the run directory belongs, so that each can start again
+/// if the other fails.
 ///
 /// # Errors
 ///

@@ -1,7 +1,7 @@
-//! Powers of a dataplane thread that an attacker has taken over. A process drops its privileges as the daemon does, by the same
-//! calls and in the same order, and its thread tries what an attacker would. This is a separate executable, because dropped
-//! privileges do not return, and because `cargo xtask vm-test --kernel` also runs it on other kernels, there directly and in the
-//! place of the daemon in its unit.
+//! Powers of a dataplane thread that an attacker has compromised. A process drops its privileges as the daemon does, by
+//! the same calls and in the same order, and its thread tries what an attacker would. This is a separate executable,
+//! because dropped privileges do not return, and because `cargo xtask vm-test --kernel` also runs it on other kernels,
+//! there directly and in the place of the daemon in its unit.
 
 use std::ffi::CString;
 use std::fs;

@@ -36,7 +36,7 @@ fn frames_per_second(case: Case, sharing: Sharing) -> f64 {
 }
 
 fn main() {
-    println!("Millions of frames a second: median of {ROUNDS} rounds of {SPAN:?} in turns, and quartiles");
+    println!("Millions of frames a second: median of {ROUNDS} alternating rounds of {SPAN:?}, and quartiles");
     for (name, mode) in [("pfc", Mode::Pfc), ("level", Mode::Level)] {
         for destinations in [16, 1024, 65_536] {
             let case = Case::usual(mode).sized(32, destinations);

@@ -1,11 +1,11 @@
 #!/bin/bash
-# A sweep of 1,000 runs as a Slurm job array on this machine, killed in the middle twice, beside the same sweep undisturbed and
+# A sweep of 1,000 runs as a Slurm job array on this machine, killed in the middle twice, and the same sweep undisturbed and
 # without Slurm: both must have the same files, byte for byte.
 #
 #   tests/e2e/campaigns/slurm.sh [--json FILE]
 #
 # Needs root, weir-sim (WEIR_SIM; default target/release/weir-sim or target/debug/weir-sim), and Debian's packages slurm-wlm and
-# munge. It brings up a cluster of one node with a configuration of its own, on ports of its own, and takes it down at the end.
+# munge. It brings up a cluster of one node with a separate configuration, on separate ports, and takes it down at the end.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -31,7 +31,7 @@ work=$(mktemp -d)
 started=()
 finish() {
     trap - EXIT
-    # While jobs are being cancelled, all three daemons are needed: what steps cannot report, they report again and again.
+    # While jobs are being cancelled, all three daemons are needed: steps repeat reports that fail.
     if [ "${#started[@]}" = 3 ]; then
         scancel --signal=KILL --full --user=root 2> /dev/null || true
         scancel --user=root 2> /dev/null || true
@@ -88,7 +88,7 @@ SlurmctldPidFile=$work/slurmctld.pid
 SlurmdPidFile=$work/slurmd.pid
 SlurmctldLogFile=$work/slurmctld.log
 SlurmdLogFile=$work/slurmd.log
-# No cgroups: a machine that is a container itself may have none to give.
+# No cgroups: a machine that is a container itself may have none.
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -114,7 +114,7 @@ export OUT=$out
 submit() {
     sbatch --parsable --chdir="$PWD" --output="$work/ring4-%a.log" --export=ALL scenarios/sweeps/ring4.sbatch
 }
-# Runs that are kept: those of finished parts, and lines of the other parts' journals.
+# Kept runs: those of finished parts, and lines of the other parts' journals.
 kept() {
     local part name sum=0
     for part in $(seq 0 $((PARTS - 1))); do
@@ -122,7 +122,7 @@ kept() {
         if [ -f "$out/runs-$name.parquet" ]; then
             sum=$((sum + RUNS / PARTS))
         elif [ -f "$out/unfinished-$name.jsonl" ]; then
-            # The part may be finished, and the journal be gone, by now.
+            # By now the part may be finished and its journal gone.
             sum=$((sum + $(cat "$out/unfinished-$name.jsonl" 2> /dev/null | wc -l)))
         fi
     done
@@ -135,7 +135,7 @@ killed=()
 for wanted in 250 600; do
     job=$(submit)
     until_true has_kept "$wanted"
-    # SIGKILL to the scripts and all that they have started; what waits is cancelled.
+    # SIGKILL to the scripts and all their processes; waiting jobs are cancelled.
     scancel --signal=KILL --full "$job"
     scancel "$job"
     until_true has_no_jobs

@@ -1,4 +1,4 @@
-// Gives what is wrong with the page for those who do not see it, or not well; empty when nothing is.
+// Returns the page's faults for people who see it badly or not at all; empty without faults.
 const wrong = [];
 const all = (selector) => [...document.querySelectorAll(selector)];
 const shown = (element) => element.getClientRects().length > 0 && getComputedStyle(element).visibility !== "hidden";
@@ -42,7 +42,7 @@ for (const box of all(".scroll").filter(shown)) {
 }
 if (!document.querySelector("[aria-live=polite]")) wrong.push("nothing is announced");
 
-// Contrast of every text against what is painted behind it.
+// Contrast of every text against its background.
 const rgb = (text) => {
   const parts = text.match(/[\d.]+/g)?.map(Number) || [0, 0, 0, 0];
   return parts.length < 4 ? [...parts, 1] : parts;

@@ -158,7 +158,7 @@ const REFUSED: [(&str, &str, bool, [&str; 2]); 6] = [
         "",
         "lo",
         false,
-        ["is the loopback device", "comes back to it"],
+        ["is the loopback device", "come back to it"],
     ),
     (
         "ip link add br0 type bridge; ip link set br0 up",

@@ -207,7 +207,7 @@ fn neighbours_are_paused_and_links_go_down_for_a_part_of_the_time() {
         "10min",
     ];
     good(&bench, &pause);
-    refused(&bench, &pause, "does that to this port already");
+    refused(&bench, &pause, "already does this on the port");
     let xoff = format!(
         "weir_pfc_frames_total{{port=\"h1\",priority=\"{LOSSLESS}\",direction=\"tx\",kind=\"xoff\"}}"
     );

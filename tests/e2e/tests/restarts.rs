@@ -459,7 +459,7 @@ fn a_next_switch_that_is_killed_in_its_place_is_followed_by_what_ran_before() {
     let switch = scene.switch(1);
     for part in [
         "the restart failed: it was killed",
-        "what ran before runs again",
+        "the previous program runs again",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }

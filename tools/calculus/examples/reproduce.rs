@@ -9,7 +9,11 @@ use weir_calculus::figures::{reproduce, Figure};
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let folder = PathBuf::from(arguments.next().context("where to? Name a folder")?);
+    let folder = PathBuf::from(
+        arguments
+            .next()
+            .context("no output folder: name one as the argument")?,
+    );
     fs::create_dir_all(&folder)?;
     let named = arguments
         .map(|name| name.parse())

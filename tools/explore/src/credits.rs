@@ -101,7 +101,7 @@ struct Link {
     back: VecDeque<CreditUpdate>,
     stored: u8,
     budget: Budget,
-    /// True if an end took a message for corrupt.
+    /// True if an end treated a message as corrupt.
     is_doubted: bool,
 }
 
@@ -114,7 +114,7 @@ pub struct Outcome {
     pub drop: Option<Vec<Action>>,
     /// Events after which credits are missing although everything has arrived, if any.
     pub leak: Option<Vec<Action>>,
-    /// Events that lead to a message that its receiver takes for corrupt, if any.
+    /// Events that lead to a message that its receiver treats as corrupt, if any.
     pub doubt: Option<Vec<Action>>,
 }
 

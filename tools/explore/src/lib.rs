@@ -2,8 +2,8 @@
 //!
 //! The switches and their control planes are the real ones. Every choice that a test leaves to chance is explored: the next
 //! sender and arrival, lost and repeated control frames, the time of timers, the delay of a control plane. All reachable
-//! states are visited, breadth first. Their graph proves what no trial can: that no lossless frame is dropped, that every
-//! deadlock is resolved, that no frame waits forever.
+//! states are visited, breadth first. Unlike any trial, their graph proves that no lossless frame is dropped, that
+//! every deadlock is resolved, that no frame waits forever.
 //!
 //! * [`node`]: one switch, and the inputs that it can receive.
 //! * [`nodes`]: the distinct states of switches, and the result of each input.

@@ -10,7 +10,7 @@ use crate::hashing::Table;
 use crate::node::{Frames, Input, Node, Output};
 use crate::plan::{Plan, PlanError};
 
-/// Number of cached states, besides those always kept: some 80 kB each.
+/// Number of cached states, besides those always kept: about 80 kB each.
 const KEPT_MAX: usize = 1500;
 /// A state this many steps from the last one always kept is always kept.
 const DISTANCE_MAX: u32 = 32;

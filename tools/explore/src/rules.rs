@@ -112,7 +112,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Returns the same network at the same moment in another exploration: time runs from now on,
-    /// and hosts send what its plan contains.
+    /// and hosts send according to its plan.
     ///
     /// # Errors
     ///

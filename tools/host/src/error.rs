@@ -36,7 +36,7 @@ pub enum Error {
         device: String,
     },
     /// The kernel lacks the classifier that the settings need.
-    #[error("{device}: this kernel has no classifier `flower`, which --udp and --priorities dscp or vlan take; it needs CONFIG_NET_CLS_FLOWER (`modprobe cls_flower`)")]
+    #[error("{device}: this kernel has no classifier `flower`, which --udp and --priorities dscp or vlan need; it needs CONFIG_NET_CLS_FLOWER (`modprobe cls_flower`)")]
     NoFlower {
         /// The device.
         device: String,
@@ -74,7 +74,7 @@ pub enum Error {
         worker: i32,
     },
     /// A killed `weir-host plug` left its queue.
-    #[error("{device} has the queue of a dead `weir-host plug`; what was paused stays paused: `weir-host detach {device}` removes it")]
+    #[error("{device} has the queue of a killed `weir-host plug`, and paused frames stay paused: `weir-host detach {device}` removes it")]
     PlugLeft {
         /// The device.
         device: String,

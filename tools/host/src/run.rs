@@ -94,7 +94,10 @@ fn report(failed: &[Error]) -> bool {
 
 /// Replaces the file atomically: a reader finds the old contents or the new.
 fn replace(file: &Path, text: &str) -> Result<()> {
-    let mut name = file.file_name().context("--out names no file")?.to_owned();
+    let mut name = file
+        .file_name()
+        .context("--out must name a file")?
+        .to_owned();
     name.push(format!(".{}", std::process::id()));
     let new = file.with_file_name(name);
     let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, file));

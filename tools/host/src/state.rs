@@ -59,7 +59,7 @@ pub struct Totals {
     pub pfc_frames: u64,
     /// 802.3x PAUSE frames received.
     pub pause_frames: u64,
-    /// MAC control frames that are not obeyed: of another kind, too short, tagged, or to another address.
+    /// MAC control frames that are not obeyed because of their kind, length, tag or address.
     pub bad_frames: u64,
     /// Number of times that an XON released the queue.
     pub wakes: u64,

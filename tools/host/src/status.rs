@@ -221,11 +221,9 @@ const COUNTERS: [Counter; 12] = [
         "Nanoseconds of all pauses that have ended",
         |one| Some(one.counts.paused_ns),
     ),
-    (
-        "ignored",
-        "Pauses that were not obeyed, as --obey says",
-        |one| Some(one.counts.ignored),
-    ),
+    ("ignored", "Pauses that were not obeyed, by --obey", |one| {
+        Some(one.counts.ignored)
+    }),
     (
         "dropped_limit",
         "Frames dropped because the queue was at --limit",

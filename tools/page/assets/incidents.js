@@ -16,7 +16,7 @@ function lanesInWords(view, incident) {
   return `Since ${clock(incident.began_time)} UTC: ` + lanes.join("; ");
 }
 
-// Draws an incident into `svg`. `early` shows the beginning alone: who came first is told by milliseconds.
+// Draws an incident into `svg`. `early` shows only the beginning: milliseconds distinguish the first switch.
 function drawLanes(svg, view, incident, early) {
   const width = Math.max(260, Math.round(svg.parentElement.clientWidth) - 4);
   const left = Math.min(170, width * 0.34), right = 12, laneHeight = 18, top = 4;

@@ -1,4 +1,4 @@
-// The page as a whole: what came is shown, what is chosen stays chosen.
+// The page as a whole: it shows each answer and keeps the user's choices.
 
 let view = null;
 let chosen = null;
@@ -17,7 +17,7 @@ function pick(name) {
 
 const picture = new Picture(byId("map"), pick);
 
-// Where rows are stacked, each value has its column's heading beside it, and says what it is to who does not see the table.
+// Where rows are stacked, each value has its column's heading next to it, also for screen readers.
 function named(tableId, made) {
   const heads = byId(tableId).tHead.rows[0].cells;
   made.forEach((cell, index) => {
@@ -202,7 +202,7 @@ function take(text) {
   heard();
 }
 
-// Says how fresh what is shown is, and when nothing comes.
+// Shows the age of the data, and missing answers.
 function heard() {
   const silent = lastHeard === 0 || performance.now() - lastHeard > 5000;
   const banner = byId("banner");
@@ -230,7 +230,7 @@ new ResizeObserver(() => {
   width = now;
 }).observe(byId("drawing"));
 
-// A stream while somebody looks; where there is no place for one, the same is asked for.
+// A stream while the page is visible; without a place for one, the page polls.
 let stream = null;
 let asking = null;
 
@@ -239,7 +239,7 @@ async function ask() {
     const answer = await fetch("/state");
     if (answer.ok) take(await answer.text());
   } catch {
-    // The banner says so.
+    // The banner reports it.
   }
 }
 

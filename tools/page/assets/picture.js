@@ -1,4 +1,4 @@
-// The network as a picture: switches where the state places them, links, and who holds whom.
+// The network as a picture: switches where the state places them, links, and pauses between them.
 
 const WORDS = { waiting: "not asked yet", well: "well", degraded: "degraded", recovering: "being released", unreachable: "no answer", failing: "failing", locked: "suspected of a deadlock" };
 
@@ -26,7 +26,7 @@ function told(view, pause) {
   return `${pause.by_name} holds ${pause.held_name} in priority ${pause.priority}${pause.now ? " now" : ""}${part}${pause.suspected ? ", suspected of a deadlock" : ""}${pause.releasing ? ", under a release" : ""}`;
 }
 
-// An arrow from one place to another, beside the middle line, so that both directions have room.
+// An arrow from one place to another, next to the middle line, so that both directions have room.
 function arrow(from, to, gap, apart, size, names) {
   const dx = to.x - from.x, dy = to.y - from.y, length = Math.hypot(dx, dy) || 1;
   const ux = dx / length, uy = dy / length, ox = -uy * apart, oy = ux * apart;
@@ -39,7 +39,7 @@ function arrow(from, to, gap, apart, size, names) {
   return [line, tip];
 }
 
-// Round, a square, or a square on its tip: a state is seen without colours, too.
+// Round, a square, or a square on its tip: a state is visible without colours, too.
 function outline(condition, radius) {
   const side = radius * 0.88;
   if (condition === "locked" || condition === "recovering") return shape("rect", { class: "shape", x: -side, y: -side, width: 2 * side, height: 2 * side });
@@ -55,7 +55,7 @@ class Picture {
     this.drawn = "";
   }
 
-  // What it is drawn from, without figures that change all the time: an unchanged picture is left alone.
+  // The data for the drawing, without figures that change constantly: an unchanged picture is left alone.
   show(view, picked, again) {
     const width = this.box.clientWidth, height = this.box.clientHeight;
     const key = JSON.stringify([width, height, picked, view.layout, view.switches.map((one) => [one.name, one.x, one.y, one.condition]), view.links.map((one) => [one.a, one.b, one.is_up]), view.pauses.map((one) => [one.held, one.by, one.now, one.suspected, one.releasing, one.in_loop])]);
@@ -79,7 +79,7 @@ class Picture {
     parts.push(...this.outside(view, places, radius));
     const room = this.room(view, places);
     const nodes = view.switches.map((one, index) => this.node(one, places[index], radius, picked === one.name, room[index]));
-    // Who is not well stands before the others.
+    // Unhealthy switches are in front of the others.
     const isWell = (index) => view.switches[index].condition === "well";
     parts.push(...nodes.filter((_, index) => isWell(index)), ...nodes.filter((_, index) => !isWell(index)));
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -106,7 +106,7 @@ class Picture {
     return parts;
   }
 
-  // How many characters of a name fit beside the next switch in the same height.
+  // Number of a name's characters that fit next to the next switch in the same height.
   room(view, places) {
     return places.map((place, index) => {
       let near = Infinity;
@@ -120,7 +120,7 @@ class Picture {
   node(one, place, radius, picked, room) {
     const group = shape("g", { class: "node " + one.condition + (picked ? " picked" : ""), transform: `translate(${place.x.toFixed(1)} ${place.y.toFixed(1)})`, "data-name": one.name });
     group.append(shape("circle", { class: "ring", r: radius + 5 }), outline(one.condition, radius));
-    // Who is not well is named in any case.
+    // Unhealthy switches are always named.
     if (one.name.length <= room || picked || !["well", "waiting"].includes(one.condition)) {
       group.append(shape("text", { y: radius + 16, "font-size": radius > 10 ? 13 : 10.5 }, one.name.length > 16 ? one.name.slice(0, 15) + "…" : one.name));
     }

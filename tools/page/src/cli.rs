@@ -108,7 +108,7 @@ pub struct Options {
         help_heading = "Switches"
     )]
     pub run_dir: PathBuf,
-    /// File with the token of the only metrics listener without a token-file of its own in the list. Only its owner, and its
+    /// File with the token of the only metrics listener whose list entry has no token-file. Only its owner, and its
     /// group for reading, may have access to the file.
     #[arg(long, value_name = "FILE", help_heading = "Switches")]
     pub token_file: Option<PathBuf>,

@@ -22,7 +22,7 @@ use crate::cli::Options;
 
 /// Maximum number of parts that wait to be read; further ones wait at their switches.
 const PARTS_MAX: usize = 64;
-/// Maximum number of changes in a recording, of all switches; they take some hundreds of MiB of memory.
+/// Maximum number of changes in a recording, of all switches; they take a few hundred MiB of memory.
 const CHANGES_MAX: usize = 1_000_000;
 
 /// A switch that is being recorded.
@@ -98,7 +98,8 @@ pub async fn run(options: &Options, file: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the names and sockets of the switches. Clocks of other machines differ, and their listeners take no recordings.
+/// Returns the names and sockets of the switches. Clocks of other machines differ, and their listeners accept no
+/// recordings.
 fn sockets(options: &Options) -> Result<Vec<(String, PathBuf)>> {
     let roster = Roster::load(&options.switch, options.switches.as_deref())?;
     let mut all = Vec::new();

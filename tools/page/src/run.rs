@@ -98,7 +98,7 @@ impl<'a> Life<'a> {
         let wants_shared = |one: &&ask::Listed| needs_tls(one) && one.token_file.is_none();
         let sharing = roster.switches.iter().filter(wants_shared).count();
         if token.is_some() && sharing > 1 {
-            bail!("--token-file is for one switch, and {sharing} of the list would be given it: each of them could then read the others; set `token-file` of each in --switches");
+            bail!("--token-file is for one switch, but {sharing} of the list would receive it, and each could then read the others; set `token-file` of each in --switches");
         }
         for listed in &roster.switches {
             let own = listed.token_file.as_deref().map(read_token).transpose()?;

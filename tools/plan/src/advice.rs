@@ -1,4 +1,4 @@
-//! Advice on thresholds: which ones to change, and to what.
+//! Advice on thresholds: those to change, and their new values.
 
 use weir_config::daemon::Class;
 use weir_config::units::{format_size, parse_size};
@@ -269,7 +269,7 @@ fn ecn(class: &Class, egress: &[&EgressPlan], pools: &[PoolPlan]) -> Vec<Advice>
                 key,
                 value,
                 why: format!(
-                    "at {place} buffers reach xoff before any mark can reach a sender, whatever K_max; this is a first step"
+                    "at {place} buffers reach xoff before any mark can reach a sender, with any K_max; this is a first step"
                 ),
             }]
         }

@@ -25,7 +25,7 @@ pub fn apply(text: &str, plan: impl Fn(&str) -> Result<Plan>, out: &Path) -> Res
     let mut document: DocumentMut = text.parse()?;
     for _ in 0..ROUNDS_MAX {
         let text = document.to_string();
-        let plan = plan(&text).context("what was advised does not go together")?;
+        let plan = plan(&text).context("the pieces of advice contradict each other")?;
         if plan.advice.is_empty() {
             return fs::write(out, text).context(name);
         }

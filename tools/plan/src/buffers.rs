@@ -76,16 +76,16 @@ impl Needs {
     }
 }
 
-/// Returns the lowest xoff at which the buffer does not run dry after XON: what leaves until frames arrive again, and the
-/// frame that reaches it.
+/// Returns the lowest xoff at which the buffer does not run dry after XON: the bytes that leave until frames arrive
+/// again, and the frame that reaches it.
 fn xoff(link: Link) -> Bytes {
     let drained = link.rate.bytes_in(link.feedback_delay(FRAME)).get();
     let frames = drained.div_ceil((FRAME + LINE_OVERHEAD).get());
     Bytes::new((frames + 1) * CHARGING.charged(FRAME).get())
 }
 
-/// Returns the lowest limit of which enough is never tied up: credits of the frames sent until the first one's have come
-/// back, of a frame that waits for them, and those that the receiver collects for one message.
+/// Returns the lowest limit that never stops the sender. It covers the credits of frames sent until those of the first
+/// one have returned, of a frame that waits for them, and those that the receiver collects for one message.
 fn credit_limit(link: Link) -> Result<Bytes> {
     let on_line = FRAME + LINE_OVERHEAD;
     // As for XOFF, and the frame leaves the buffer before its credits return.
@@ -93,7 +93,7 @@ fn credit_limit(link: Link) -> Result<Bytes> {
     let frames = round_trip.get().div_ceil(on_line.get()) + 1;
     let terms = |limit: u32| {
         let terms = CreditTerms::new(CREDIT_SIZE, 0, limit);
-        terms.context("the link needs more credits than there can be")
+        terms.context("the link needs more credits than the maximum")
     };
     let cost = terms(1)?.cost(FRAME);
     let used = u32::try_from(frames)?.saturating_mul(cost);

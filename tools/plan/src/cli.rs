@@ -35,14 +35,14 @@ from all other ports to each port in turn. First the buffers, by ingress port:
   peak                  highest occupancy
   xoff after            time until xoff (lossy: the end) is first reached
   pauses, first, longest, period, paused
-                        how the neighbour is paused, and its share of the time
+                        pauses of the neighbour, and its share of paused time
   headroom, needed, any frames
-                        the space above xoff, what the planned frames need of
-                        it, and what frames of the worst length need
+                        the space above xoff, the part that the planned frames
+                        need, and the need of frames of the worst length
 In classes of mode `level`, links between switches have budgets:
 spare = least b − γmax − rT. Then the queues, by egress port: arrivals, the
 class's rate, the highest backlog and delay, and whether ECN marks reach senders
-before PFC pauses them. Then what to change.
+before PFC pauses them. Then advice.
 
 Exit status 1: a headroom or a budget is too small.
 
@@ -169,7 +169,7 @@ Example:
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
     },
-    /// What the command writes about itself.
+    /// Completions and manual pages.
     #[command(flatten)]
     Generated(Generated),
 }

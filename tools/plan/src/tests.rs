@@ -99,7 +99,7 @@ fn budgets_have_room_for_a_round_trip() {
     assert!(plan
         .notes
         .iter()
-        .any(|note| note.contains("each switch by itself")));
+        .any(|note| note.contains("each switch is planned separately")));
 }
 
 const CONFIGURATION: &str = r#"

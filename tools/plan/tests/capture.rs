@@ -219,7 +219,7 @@ fn what_is_no_capture_of_the_scenario_is_refused() {
     );
     assert!(text.contains("nor pcapng"), "{text}");
     let text = refused("other.json", br#"{"format": 1}"#, &[]);
-    assert!(text.contains("no result of a run"), "{text}");
+    assert!(text.contains("not the result of a run"), "{text}");
     let scenario = Scenario::load(&path(), &[]).unwrap();
     let pcap = folder.path().join("foreign.pcap");
     write_pcap(&pcap, &scenario);

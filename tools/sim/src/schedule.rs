@@ -2,12 +2,12 @@
 //!
 //! An event at one switch or host affects others no sooner than after the shortest line's delay. In a window that is no
 //! longer (the lookahead of conservative parallel simulation: Chandy and Misra, IEEE TSE 1979; in windows: Lubachevsky, CACM
-//! 1989) each place can therefore handle all its events before the next place does: its state is fetched into the cache once
-//! per window, not once per event.
+//! 1989) each place can therefore handle all its events before the next place does. Its state is then fetched into the
+//! cache once per window, not once per event.
 //!
 //! At each place, events are sorted by (time, time of pushing, place that pushed them, order of pushing). That order does
-//! not depend on the windows: a run depends only on what was pushed, not on the lookahead, nor on where the caller stops in
-//! between.
+//! not depend on the windows: a run depends only on the pushed events, not on the lookahead, nor on the times at which
+//! the caller stops.
 
 mod far;
 mod moments;

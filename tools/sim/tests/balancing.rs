@@ -132,7 +132,7 @@ fn what_contradicts_itself_is_refused_and_the_lab_says_that_it_cannot() {
     let gaps = parse(&["routing.hash=per-switch"]).unwrap().lab_gaps();
     assert!(
         gaps.join("\n")
-            .contains("the lab's switches hash alike, by flow"),
+            .contains("all switches of the lab use the same hash, by flow"),
         "{gaps:?}"
     );
     assert!(parse(&[]).unwrap().lab_gaps().is_empty());

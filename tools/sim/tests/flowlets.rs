@@ -270,7 +270,7 @@ fn what_contradicts_itself_is_refused_with_the_remedy() {
     );
     let gaps = scenario(FLOWLETS, &[]).lab_gaps().join("\n");
     assert!(
-        gaps.contains("the lab's switches hash alike, by flow"),
+        gaps.contains("all switches of the lab use the same hash, by flow"),
         "{gaps}"
     );
 }

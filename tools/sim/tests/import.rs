@@ -279,7 +279,7 @@ fn errors_are_reported_with_place_and_remedy() {
     let of_topology = [
         ("", "", "topology.txt:1:1: the file ends here; expected how many nodes there are"),
         ("8 4 8", "8 9 8", "topology.txt:1:3: 9: how many of the nodes are switches, 8 at most"),
-        ("4 5 6 7", "4 5 5 7", "topology.txt:2:5: switch 5 is there twice; remove one"),
+        ("4 5 6 7", "4 5 5 7", "topology.txt:2:5: switch 5 is listed twice; remove one"),
         ("4 5 6 7", "4 5 6 8", "topology.txt:2:7: 8: a node; there are 8, from 0, 7 at most"),
         ("0 4 100Gbps", "x 4 100Gbps", "topology.txt:3:1: `x` is no whole number: a node; there are 8"),
         ("0 4 100Gbps", "0 4 100G", "topology.txt:3:5: `100G` is no rate in whole bits a second; write one such as 100Gbps"),

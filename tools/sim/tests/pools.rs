@@ -114,7 +114,7 @@ fn thresholds(text: &str, file: &Path, changes: &[String]) -> (Bytes, usize) {
 #[test]
 fn the_book_has_the_table_of_memory() {
     let mut table = String::from(
-        "| scenario | ports | thresholds | memory beside headroom | pauses | frames received |\n|---|---|---|---|---|---|\n",
+        "| scenario | ports | thresholds | memory without headroom | pauses | frames received |\n|---|---|---|---|---|---|\n",
     );
     for (name, change) in [
         ("incast", vec!["traffic.0.transport=open".to_owned()]),

@@ -70,7 +70,9 @@ pub fn check(places: &[Place], no_install: bool) -> Result<()> {
             Place::Noble => ubuntu(&work)?,
             _ => apt::configured_archive()?,
         };
-        let name = place.to_possible_value().context("a place has a name")?;
+        let name = place
+            .to_possible_value()
+            .context("a place without a name")?;
         let mut command = Command::new("unshare");
         command
             .args(["--mount", "--propagation", "private"])
@@ -99,7 +101,7 @@ fn emulated() -> Result<Platform> {
             "programs for arm64 are run by qemu-aarch64-static: `apt-get install qemu-user-static`"
         );
     }
-    other.context("there is no other processor")
+    other.context("no other processor is supported")
 }
 
 /// Compares the results of the archive's programs with this machine's programs.

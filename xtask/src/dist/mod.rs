@@ -69,7 +69,7 @@ pub struct Arguments {
     /// With --all: only for this processor, x86_64 or aarch64 [default: both].
     #[arg(long, value_name = "PLATFORM", requires = "all")]
     platform: Vec<Platform>,
-    /// Test package and archives in other places.
+    /// Test the package and archives on other systems.
     #[arg(long, conflicts_with_all = ["all", "check"])]
     elsewhere: bool,
     /// With --elsewhere: only this place. Repeat it [default: all].

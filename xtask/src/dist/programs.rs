@@ -1,4 +1,4 @@
-//! The programs, linked to run on any Linux of their architecture, and with the same bytes wherever they are built.
+//! Builds the programs to run on any Linux of their architecture, with the same bytes on every build machine.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

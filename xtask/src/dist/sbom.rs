@@ -50,7 +50,7 @@ fn metadata(platform: Platform) -> Result<Metadata> {
         .manifest_path(build::root().join("Cargo.toml"))
         .other_options(["--locked", "--filter-platform", &target].map(str::to_owned))
         .exec()
-        .context("asking cargo for what the programs are made of")
+        .context("asking cargo for the programs' dependencies")
 }
 
 fn bom(metadata: &Metadata, libraries: &[Component], time: u64) -> Result<Bom> {

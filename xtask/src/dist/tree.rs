@@ -52,9 +52,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Copies files like cargo-deb's list. If `into` ends in a slash or is empty, it is the directory for all files that
-    /// match `pattern`, whose last part may contain one `*`; otherwise it is the path of a single file. A pattern that ends
-    /// in `**/*` matches all files below.
+    /// Copies files like cargo-deb's list. If `into` ends in a slash or is empty, it is the directory for all files
+    /// that match `pattern`, whose last part may contain one `*`. Otherwise it is the path of a single file. A pattern
+    /// that ends in `**/*` matches all files below.
     ///
     /// # Errors
     ///

@@ -64,7 +64,7 @@ pub fn set_up(no_install: bool) -> Result<bool> {
 fn script_of(bytes: &[u8]) -> Result<Vec<u8>> {
     let found = digest(bytes);
     if found != ARCHIVE_SHA256 {
-        bail!("{ARCHIVE} is not what it was: SHA-256 {found} instead of {ARCHIVE_SHA256}");
+        bail!("{ARCHIVE} has changed: SHA-256 {found} instead of {ARCHIVE_SHA256}");
     }
     let mut archive = tar::Archive::new(GzDecoder::new(bytes));
     for entry in archive.entries().context("axe-core's archive")? {

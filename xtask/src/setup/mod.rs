@@ -295,8 +295,7 @@ fn install_missing(no_install: bool, purpose: Purpose) -> Result<()> {
     }
     if !Sign::Program("apt-get").is_there() {
         bail!(
-            "packages are installed with apt-get here, which this system has not. By the names of Debian, \
-             install: {listed}"
+            "this system has no apt-get, which installs packages here. Install the counterparts of Debian's {listed}"
         );
     }
     install(&packages)?;

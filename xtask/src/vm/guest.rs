@@ -16,7 +16,7 @@ use super::set_up::image::Image;
 use super::set_up::packages::Packages;
 use super::set_up::programs::{make_directory, remove_directory};
 
-/// Time limit of the boot, which takes some 12 s on an idle machine.
+/// Time limit of the boot, which takes about 12 s on an idle machine.
 const BOOT_LIMIT: Duration = Duration::from_secs(300);
 /// Default time limit of a job.
 const JOB_LIMIT: Duration = Duration::from_secs(90);

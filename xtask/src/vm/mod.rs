@@ -46,7 +46,7 @@ const INTERRUPTED: u8 = 130;
 pub const HELP: &str = "\
 Boots a guest with two emulated NICs in QEMU (TCG: neither KVM nor root is
 needed), starts the daemon there, and sends it frames. Emulator and kernel are
-packages of Debian 13 and its backports, downloaded once (some 215 MB, kept in
+packages of Debian 13 and its backports, downloaded once (about 215 MB, kept in
 target/vm) and never installed. Remove target/vm to get newer ones.
 
 One check of virtio needs root, for a tap device with several queues. --all adds
@@ -112,8 +112,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", num_args = 1.., group = "tabled", conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "devices"])]
     kernel: Vec<Kernel>,
     /// With --kernel: only what CI checks. Programs load, the shipped
-    /// configuration forwards and pauses, the unit starts, and a dataplane thread
-    /// that was taken over is refused everything, also under the unit.
+    /// configuration forwards and pauses, the unit starts, and a compromised
+    /// dataplane thread is refused everything, also under the unit.
     #[arg(long, requires = "kernel")]
     loading: bool,
     /// With --kernel: only the commands of the book's Ten minutes, which take

@@ -247,7 +247,7 @@ impl<'a> Switch<'a> {
             .guest
             .sh(&format!("switchctl --name s1 --json {command} 2> /tmp/complaint; status=$?; cat /tmp/complaint >&2; exit $status"))?;
         serde_json::from_str(&said.text)
-            .with_context(|| format!("switchctl {command} says: {}", said.text.trim()))
+            .with_context(|| format!("switchctl {command} failed: {}", said.text.trim()))
     }
 
     pub fn ports(&self) -> Result<Vec<Value>> {

@@ -46,7 +46,7 @@ pub struct PooledBuffer {
     pub reserved_bytes: u64,
     /// α of a dynamic threshold, such as `1/8`; `null` with a static one.
     pub alpha: Option<String>,
-    /// Its present limit on the pool, beside its reserve.
+    /// Its present limit on the pool, on top of its reserve.
     pub threshold_bytes: u64,
     /// Its charge, reserve and headroom included, in whole cells.
     pub used_bytes: u64,
@@ -61,7 +61,7 @@ pub struct PooledBuffer {
 pub struct Cable {
     /// Its length as configured, such as `40m`.
     pub length: String,
-    /// Assumed reaction time of both ends, beside the time on the cable and frames in the way.
+    /// Assumed reaction time of both ends, without the time on the cable and frames in the way.
     pub reaction_nanos: u64,
     /// Headroom at this port of each class without a configured headroom.
     pub headroom_bytes: u64,

@@ -57,7 +57,7 @@ pub struct Sflow {
     pub drops_lost_total: u64,
 }
 
-/// The IPFIX stream: settings in force, and what it has sent.
+/// The IPFIX stream: settings in force, and counts of sent messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Ipfix {
     /// Address and port of the collector.
@@ -70,11 +70,11 @@ pub struct Ipfix {
     pub enterprise: u32,
     /// The last error of sending, until a minute has passed without another one.
     pub error: Option<String>,
-    /// Messages that the kernel took.
+    /// Messages that the kernel accepted.
     pub messages_sent_total: u64,
-    /// Errors that came back for messages sent before.
+    /// Errors returned for earlier messages.
     pub messages_refused_total: u64,
-    /// Messages that the kernel did not take.
+    /// Messages that the kernel did not accept.
     pub messages_lost_total: u64,
     /// Records sent.
     pub records_sent_total: u64,

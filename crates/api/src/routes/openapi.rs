@@ -23,11 +23,11 @@ pub const COMMITTED: &str = "docs/src/reference/openapi.json";
 
 const JSON: &str = "application/json";
 
-const DESCRIPTION: &str = "JSON over HTTP/1.1 on the daemon's Unix socket. Units stand last in every name. \
+const DESCRIPTION: &str = "JSON over HTTP/1.1 on the daemon's Unix socket. Units are the last part of every name. \
 Within /v1 only additions are made: paths, parameters that may be left out, members of answers, and words of enumerations. \
 A client must ignore members, and accept words, that it does not know.";
 
-/// Suffixes of names, and the units that they stand for.
+/// Suffixes of names, and their units.
 const UNITS: [(&str, &str); 6] = [
     ("bits_per_second", "bits per second"),
     ("bytes", "bytes"),

@@ -1,6 +1,6 @@
 //! Parameters of requests.
 
-/// Where a parameter is.
+/// The part of a request that holds a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A part of the path.

@@ -137,7 +137,7 @@ pub const ROUTES: &[Route] = &[
     shown(
         Endpoint::Mirrors,
         "/v1/mirrors",
-        "Mirrors, and what they have copied.",
+        "Mirrors, and counts of their copies.",
         Content::list_of::<MirrorState>(),
         &["mirrors"],
     ),

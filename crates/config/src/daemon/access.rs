@@ -28,7 +28,7 @@ impl ApiConfig {
     }
 }
 
-/// The read-only socket beside the one at `socket`: `api-read.sock` for `api.sock`.
+/// The read-only socket next to the one at `socket`: `api-read.sock` for `api.sock`.
 pub fn read_socket(socket: &Path) -> PathBuf {
     let stem = socket.file_stem().unwrap_or_default().to_string_lossy();
     let name = match socket.extension() {
@@ -47,7 +47,7 @@ settings! {
         "group" group: Option<String> = None => "the daemon's own", "", Restart, valid::given(valid::not_empty);
             "The socket's group: its members may read and change everything."
         "read-group" read_group: Option<String> = None => "none", "", Restart, valid::given(valid::not_empty);
-            "Members of this group may read, but change nothing: they have a second socket beside the first, `api-read.sock` for `api.sock`. Changes and captures are refused there (403). `switchctl` uses it by itself when it may not use the other."
+            "Members of this group may read, but change nothing: they have a second socket next to the first, `api-read.sock` for `api.sock`. Changes and captures are refused there (403). `switchctl` uses it automatically if it may not use the other."
     }
 }
 
@@ -174,7 +174,7 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     ControlFramesConfig in "control-frames" {
         "key-file" key_file: Option<PathBuf> = None => "none", "", Restart, valid::anything;
-            "File with the key of the fabric: 64 hexadecimal digits, the same for all its switches. CLCM and echo messages are [sealed](clcm.md#seal) with it, and those that are not are dropped at `fabric` ports. Permissions as for `token-file`."
+            "File with the key of the fabric: 64 hexadecimal digits, the same for all its switches. CLCM and echo messages are [sealed](clcm.md#seal) with it; unsealed ones are dropped at `fabric` ports. Permissions as for `token-file`."
         "pause-rate" pause_rate: Option<u32> as Limit = Some(PAUSE_RATE_LEAST) => "a tenth of the fastest port in frames of 64 B, at least `1000000`", "", Restart, valid::anything;
             "PAUSE and PFC frames a second accepted from one port, at least 100, or `\"off\"` for no limit. The excess is dropped as `control_rate`. A dropped pause or Feedback is not obeyed: set the limit far above what neighbours send."
         "message-rate" message_rate: Option<u32> as Limit = Some(MESSAGE_RATE_LEAST) => "200 in each `clcm-interval`, at least `10000`", "", Restart, valid::anything;

@@ -70,7 +70,7 @@ impl Port {
                 };
                 let Some(pool) = &class.pool else {
                     let message =
-                        format!("class `{name}` has buffers of its own and no share of a pool");
+                        format!("class `{name}` has separate buffers and no share of a pool");
                     table.complain(key, message);
                     continue;
                 };
@@ -168,7 +168,7 @@ rate = "1Gbit"
     fn wrong_overrides_by_class_are_refused() {
         for (text, told) in [
             ("alpha = { storag = 2 }", "did you mean `storage`?"),
-            ("alpha = { own = 2 }", "class `own` has buffers of its own"),
+            ("alpha = { own = 2 }", "class `own` has separate buffers"),
             ("alpha = { storage = 3 }", "the nearest is"),
             ("alpha = 3", "expected a table"),
             (

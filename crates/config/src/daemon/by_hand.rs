@@ -22,7 +22,7 @@ struct Named<'a> {
 
 impl DaemonConfig {
     /// Returns this configuration with the changes made at run time in a switch that was started as `before` and now
-    /// runs `now`: routes, pins, marking profiles and storm watchdogs that differ between the two, if this
+    /// runs `now`. These are routes, pins, marking profiles and storm watchdogs that differ between the two, if this
     /// configuration still agrees with `before`. Changes in this configuration are kept, as by a reload; run-time
     /// routes by ports that do not exist here are dropped.
     #[must_use]

@@ -120,7 +120,7 @@ pub(super) fn check(root: &Table<'_>, config: &DaemonConfig) {
         if port.queue_count.is_some_and(|count| count > 1) {
             table.complain(
                 "queues",
-                format!("class `{name}` has credits, which stand for slots of one ring: write queues = 1"),
+                format!("class `{name}` has credits, which represent slots of a single ring: write queues = 1"),
             );
         }
         let Some(kept) = config.kept_slots(port) else {

@@ -22,7 +22,7 @@ settings! {
         "reuse" reuse: u32 = 1_000, "", Restart, valid::within(PENALTIES.0, PENALTIES.1);
             "Penalty below which it is used again, 1 to 20000."
         "max-suppress" max_suppress: Duration = Duration::from_secs(20), "", Restart, valid::between(LONGEST);
-            "Longest time for which a link that has stopped to flap counts as down, 100 ms to 24 h. The penalty never exceeds `reuse` · 2^(`max-suppress` / `half-life`), which must be at least `suppress`."
+            "Longest time for which a link that has stopped flapping counts as down, 100 ms to 24 h. The penalty never exceeds `reuse` · 2^(`max-suppress` / `half-life`), which must be at least `suppress`."
     }
 }
 

@@ -24,17 +24,17 @@ settings! {
         "tx-ring" tx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
             "Entries of each TX ring."
         "spin" spin: Duration = Duration::from_micros(50), "", Restart, valid::anything;
-            "For how long the dataplane thread polls for frames before it sleeps, at least: it polls for up to four times what a wake-up has recently cost (2 ms at most), and in vain for no more than 0.5 % of the time. From `\"2ms\"` on, exactly as long as is set. `\"0ns\"` where many switches share few cores."
+            "Minimum time for which the dataplane thread polls for frames before it sleeps. It polls for up to four times the recent cost of a wake-up (at most 2 ms), and without result for no more than 0.5 % of the time. From `\"2ms\"` on, exactly this time. `\"0ns\"` where many switches share few cores."
         "cpu" cpu: Option<usize> = None, "", Restart, valid::anything;
-            "CPU to which the thread of the switch core is pinned. All other threads of the daemon keep off it. A CPU that the machine does not have is refused."
+            "CPU to which the thread of the switch core is pinned. No other thread of the daemon uses it. A CPU that the machine does not have is refused."
         "workers" workers: Workers = Workers::default(), "1 to 64, `\"auto\"`", Restart, valid::anything;
-            "Threads that serve the sockets. 1: the thread of the switch core serves them. More: that many beside it, with ports assigned in turn, and never more than there are ports. `\"auto\"`: two fewer than there are CPUs."
+            "Threads that serve the sockets. 1: the thread of the switch core serves them. More: that many additional threads, with ports assigned in turn, and never more than there are ports. `\"auto\"`: two fewer than there are CPUs."
         "worker-cpus" worker_cpus: Vec<usize> = Vec::new(), "", Restart, valid::anything;
             "CPUs to which those threads are pinned, in turn; other threads keep off them."
         "busy-poll" busy_poll: Duration = Duration::ZERO, "", Restart, valid::anything;
             "Above zero: preferred busy polling. System calls on a socket poll the device for up to this time, instead of waiting for interrupts."
         "napi-defer" napi_defer: Option<Duration> = None, "`\"0ns\"`, or whole microseconds from `\"10us\"` to `\"10ms\"`", Restart, valid::given(deferral);
-            "Above zero: ports' devices look for frames again by themselves after this time, and ask for interrupts once that was in vain twice (`gro_flush_timeout`, `napi_defer_hard_irqs`; Linux 6.13). As it was before, at the end. Less CPU time, [and latency for it](../guide/deploy.md#deferred-interrupts). Unset: `\"200us\"` with `busy-poll`, which takes it, else nothing is changed."
+            "Above zero: ports' devices poll for frames again after this time, and enable interrupts after two empty polls (`gro_flush_timeout`, `napi_defer_hard_irqs`; Linux 6.13). The daemon restores the previous values at the end. Saves CPU time, [at the cost of latency](../guide/deploy.md#deferred-interrupts). Unset: `\"200us\"` with `busy-poll`, which requires it, else unchanged."
         "huge-pages" huge_pages: HugePages = HugePages::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
             "Packet memory in huge pages of 2 MiB: if enough are free, never, or always."
         "pause-time" pause_time: Quanta = FrameConfig::DEFAULT.pause_time, "1 to 65535", Restart, quanta;
@@ -42,25 +42,25 @@ settings! {
         "feedback-refresh" feedback_refresh: Duration = FrameConfig::DEFAULT.feedback_refresh, "above 0", Restart, valid::anything;
             "A Transmit Feedback of a `level` class is repeated after this time, and sooner when it is new; a received one is valid for 16 times as long. Must be the same in all switches."
         "shaper-burst" shaper_burst: Duration = Duration::from_micros(200), "", Restart, valid::anything;
-            "What a port may send back to back after the thread was late: as much as its line carries in this time, and at least two full frames. A port sends a batch of up to 64 frames in each round of the thread."
+            "Burst that a port may send back to back after the thread was late: as much as its line carries in this time, and at least two full frames. A port sends a batch of up to 64 frames in each round of the thread."
         "strict-share" strict_share: PartsPerMillion = SwitchConfig::STRICT_SHARE, "1% to 99%", Restart, share;
-            "What [strict classes and guaranteed rates](../operations/scheduling.md) together take of a port's line at most, as long as others could send."
+            "What [strict classes and guaranteed rates](../operations/scheduling.md) together may take of a port's line while others could send."
         "zero-copy" zero_copy: ZeroCopy = ZeroCopy::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
-            "Whether sockets share memory with the driver: all ports or none. With `\"auto\"`, one port whose driver cannot has all ports copied."
+            "Sharing of memory between sockets and driver: all ports or none. With `\"auto\"`, one port whose driver does not support it puts all ports into copy mode."
         "xdp-mode" xdp_mode: XdpMode = XdpMode::Auto, "`\"auto\"`, `\"native\"`, `\"generic\"`", Restart, valid::anything;
             "`\"auto\"` uses native XDP, or generic (with a warning) if the driver has none."
         "express" express: Express = Express::Off, "`\"off\"`, `\"auto\"`, `\"on\"`", Restart, valid::anything;
-            "Whether ports use the [express path](../internals/express.md): frames that need not wait go from device to device at XDP. `\"auto\"`: where the device is known to keep frames in order. `\"on\"`: also where the daemon cannot tell."
+            "Whether ports use the [express path](../internals/express.md): XDP forwards frames that need not wait from device to device. `\"auto\"`: where the device is known to keep frames in order. `\"on\"`: also where the daemon does not know."
         "offloads" offloads: Offloads = Offloads::Check, "`\"check\"`, `\"manage\"`, `\"ignore\"`", Restart, valid::anything;
-            "Treatment of offloads that take VLAN tags out of received frames or merge frames: `rxvlan`, `lro` and `rx-gro-hw` of a NIC, and `gro` of the devices below a port's own. The start is refused, they are switched off until the end, or they are only logged. The same for `lro` where a device [needs it](../guide/deploy.md#long-frames-on-vmxnet3) to take long frames."
+            "Treatment of offloads that remove VLAN tags from received frames or merge frames: `rxvlan`, `lro` and `rx-gro-hw` of a NIC, and `gro` of the devices below a port's own. Refuse the start, switch them off until the end, or only log them. The same for `lro` where a device [needs it](../guide/deploy.md#long-frames-on-vmxnet3) to take long frames."
         "impair" impair: bool = false, "", Restart, valid::anything;
-            "Whether `switchctl impair` may drop, mark and delay frames, pause neighbours and take links down, to see how transports react. Never in production. Takes packet memory for 1024 delayed frames."
+            "Whether `switchctl impair` may drop, mark and delay frames, pause neighbours and take links down, to test transports. Never in production. Requires packet memory for 1024 delayed frames."
         "history-interval" history_interval: Duration = Duration::from_secs(1), "", Restart, valid::anything;
             "Time between two samples of `/v1/history`."
         "history-length" history_length: usize = 600, "1 to 1000000", Restart, valid::count(1, 1_000_000);
             "Number of samples kept."
         "spare-buffers" spare_buffers: Bytes = Bytes::ZERO, "", Restart, valid::anything;
-            "Packet memory beyond what the buffers of all ports and classes need at the start: room for larger ones after a [reload](../operations/operations.md#reloading)."
+            "Packet memory beyond the needs of all buffers at the start: room for larger ones after a [reload](../operations/operations.md#reloading)."
     }
 }
 

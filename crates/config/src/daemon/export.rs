@@ -20,7 +20,7 @@ settings! {
         "collector" collector: Option<SocketAddr> as Listen = None, "", Restart, valid::anything;
             "Address and UDP port of an [sFlow](../operations/sflow.md) collector, such as `\"192.0.2.9:6343\"`, or `\"off\"`."
         "agent" agent: Option<IpAddr> as Address = None => "the daemon's own address towards the collector at the start", "", Restart, valid::anything;
-            "Address by which the collector knows the switch. Set it where there may be no route to the collector at the start: datagrams then have 0.0.0.0."
+            "Address that identifies the switch to the collector. Set it where there may be no route to the collector at the start: datagrams then have 0.0.0.0."
         "interval" interval: Duration = Duration::from_secs(20), "", Restart, valid::between(COUNTER_INTERVALS);
             "Time between two counter samples of a port, 1 s to 3600 s."
         "sampling" sampling: Option<u32> as Count<1, 0x00ff_ffff> = None, "", Restart, valid::anything;
@@ -49,7 +49,7 @@ settings! {
         "observation-domain" observation_domain: u32 = 1, "", Restart, valid::within(1, u32::MAX.into());
             "The switch's number among those that send to the collector, 1 to 4294967295."
         "enterprise" enterprise: u32 = DOCUMENTATION_ENTERPRISE, "", Restart, valid::within(1, u32::MAX.into());
-            "Private enterprise number of the elements that IANA has none for, 1 to 4294967295. The default is the number for documentation: set the number of your organisation, if it has one."
+            "Private enterprise number of the elements without an IANA number, 1 to 4294967295. The default is the number for documentation: set the number of your organisation, if it has one."
     }
 }
 

@@ -21,19 +21,19 @@ entries! {
         "name" name: String, "", Live, valid::anything;
             "The mirror's name in metrics and commands. At most 4 mirrors."
         "output-port" output: String, "", Live, valid::anything;
-            "Where the copies go. The port does nothing else: what comes in by it is dropped (`mirror_port`), and no route leads to it."
+            "Port for the copies. It does nothing else: frames received on it are dropped (`mirror_port`), and no route leads to it."
         "select-all" all: bool = false, "", Live, valid::anything;
-            "Copy every data frame that comes in."
+            "Copy every received data frame."
         "select-src-port" sources: Vec<String> = Vec::new() => "none", "", Live, valid::anything;
-            "Copy data frames that come in by these ports, as they come in, those that are dropped included."
+            "Copy data frames received on these ports, as they arrive, including those that are dropped."
         "select-dst-port" destinations: Vec<String> = Vec::new() => "none", "", Live, valid::anything;
-            "Copy data frames that leave by these ports, as they leave. One that a mirror has copied on its way in is not copied again."
+            "Copy data frames sent through these ports, as they leave. One that the mirror copied on arrival is not copied again."
         "select-vlan" vlans: Option<VlanSet> as VlanList = None => "all", "", Live, valid::anything;
-            "Of what the other keys select, copy frames of these VLANs alone: numbers, and ranges such as `\"20-29\"`; 0 for frames in no VLAN. What may not come in for its tag is in none of them."
+            "Of the selected frames, copy only those of these VLANs: numbers, and ranges such as `\"20-29\"`; 0 for frames in no VLAN. Frames that are not accepted because of their tag are in none of them."
         "snaplen" snaplen: Option<u64> = None => "whole frames", "", Live, valid::given(valid::within(SNAPLEN.0, SNAPLEN.1));
-            "Bytes of a frame that are copied at most, 14 to 65535."
+            "Maximum number of bytes copied of a frame, 14 to 65535."
         "priority" priority: Option<Priority> = None => "the lowest lossy one", "", Live, valid::anything;
-            "The priority of the copies at the output port, of a lossy class: its `buffer` is what waits there at most. Copies beyond it are lost, and counted. By default the lowest one in no pool, else the lowest one."
+            "The priority of the copies at the output port, of a lossy class: its `buffer` bounds the copies that wait there. Copies beyond it are lost and counted. By default the lowest one outside pools, else the lowest one."
     }
 }
 

@@ -27,51 +27,51 @@ entries! {
         "name" name: String = String::new() => "the device's name", "", Restart, valid::anything;
             "The port's name everywhere. It is also a file name under `RUN-DIR/bpf`."
         "device" device: String, "", Restart, valid::anything;
-            "Network device, in the daemon's network namespace: 15 bytes at most."
+            "Network device, in the daemon's network namespace: at most 15 bytes."
         "queue" queue: u32 = 0, "", Restart, valid::within(0, u64::from(QUEUES_MAX) - 1);
             "The first of the device's receive queues to use, from 0 to 63. Frames are sent by it."
         "queues" queue_count: Option<u32> = None => "all", "", Restart, valid::anything;
-            "How many of them are received from, up to queue 63: all that the device has [once the program is attached](../guide/deploy.md#every-queue-needs-a-socket), or one of a device that several ports share."
+            "Number of receive queues to use, up to queue 63: all queues of the device [once the program is attached](../guide/deploy.md#every-queue-needs-a-socket), or one of a device that several ports share."
         "role" role: PortRole, "", Restart, valid::anything;
-            "`\"fabric\"`: faces a switch, speaks CLCM. `\"edge\"`: faces a host; its CLCM is counted and dropped, its PFC obeyed."
+            "`\"fabric\"`: faces a switch, exchanges CLCM. `\"edge\"`: faces a host; its CLCM is counted and dropped, its PFC obeyed."
         "rate" rate: BitRate, "", Restart, valid::anything;
             "The line's rate. The port sends no faster, and pause quanta are computed from it."
         "round-trip" round_trip: RoundTrip as AutoOrTime = RoundTrip::Measured, "", Restart, valid::anything;
             "T of the link, for `level` classes: from sending a Feedback to the arrival of the last frame sent without it, including reaction times of both sides. `\"auto\"`: twice the longest recent measurement by echo messages, and at least 1 ms; if the buffers are too small for it, as much as they allow. A time: fixed. A longer measurement is counted and reported."
         "cable" cable: Option<Cable> = None => "not known", "", Restart, valid::anything;
-            "The length of the cable, such as `\"40m\"`: [gives the headroom](../concepts/thresholds.md#headroom-by-cable) that lossless classes without one of their own have at this port. 5 ns for a metre, and `reaction`."
-        "reaction" reaction: Option<Duration> = None => "1 ms, and what IEEE 802.3 (31B.3.7) allows a station of this `rate`", "", Restart, valid::anything;
-            "With `cable`: how long both ends take from xoff to the last frame that the other end begins, beside the time on the cable and the frames that are in the way. 1 ms is what a switch in software takes on an idle core."
+            "The length of the cable, such as `\"40m\"`: [gives the headroom](../concepts/thresholds.md#headroom-by-cable) of lossless classes that set none, at this port. 5 ns per metre, and `reaction`."
+        "reaction" reaction: Option<Duration> = None => "1 ms, and the time that IEEE 802.3 (31B.3.7) allows a station of this `rate`", "", Restart, valid::anything;
+            "With `cable`: time of both ends from xoff to the last frame that the other end begins, without the time on the cable and frames in the way. A software switch takes 1 ms on an idle core."
         "neighbour" neighbour: Neighbour = Neighbour::Unknown, "", Restart, valid::anything;
-            "What is on the other side of a fabric port, for `level` classes. `\"enhanced\"`: it speaks protocol P, unless it says otherwise by LLDP. `\"regular\"`: it supports PFC only. `\"auto\"`: [LLDP](lldp.md#what-follows) finds out; until then the neighbour gets signals that both kinds understand."
+            "Kind of neighbour at a fabric port, for `level` classes. `\"enhanced\"`: it supports protocol P, unless it announces otherwise through LLDP. `\"regular\"`: it supports PFC only. `\"auto\"`: [LLDP](lldp.md#what-follows) finds out; until then the neighbour gets signals that both kinds understand."
         "feedback" feedback: FeedbackCoding = FeedbackCoding::Pfc, "", Restart, valid::anything, if Self::is_fabric;
-            "How a fabric port sends its Feedback: `\"pfc\"`: by class, in PFC frames. `\"pause\"`: one for the whole link, in PAUSE frames. `\"grants\"`: by class, as permission for a number of frames, so that the buffers need no room for the round trip; both sides must be set so, with `neighbour = \"enhanced\"`; where LLDP finds that they are not, `\"pfc\"` is used."
+            "How a fabric port sends its Feedback: `\"pfc\"`: by class, in PFC frames. `\"pause\"`: one for the whole link, in PAUSE frames. `\"grants\"`: by class, as permission for a number of frames, so the buffers need no room for the round trip; both sides must be set so, with `neighbour = \"enhanced\"`; where LLDP finds that they are not, `\"pfc\"` is used."
         "police" police: Police = Police::Off, "", Restart, valid::anything, if Self::is_edge;
-            "Edge ports, for hosts that do not obey PFC, such as the kernel's TCP. `\"off\"`: pause the host at `xoff`. `\"drop\"`: drop single frames from `xoff` on, the more often the less room is left, and all beyond `xoff` + `headroom`. `\"mark\"`: mark ECN-capable frames Congestion Experienced from `xoff` on, and drop beyond `xoff` + `headroom`. Drops count as `policed`; the fabric behind the port loses nothing."
+            "Edge ports, for hosts that do not obey PFC, such as the kernel's TCP. `\"off\"`: pause the host at `xoff`. `\"drop\"`: drop single frames from `xoff` on, more often as room runs out, and all frames beyond `xoff` + `headroom`. `\"mark\"`: mark ECN-capable frames Congestion Experienced from `xoff` on, and drop beyond `xoff` + `headroom`. Drops count as `policed`; the fabric behind the port loses nothing."
         "pause" pause: Option<PauseRule> = None => "`\"ignore\"` at edge ports, `\"obey\"` at fabric ports", "", Restart, valid::anything;
-            "When the port obeys 802.3x PAUSE, which stops all priorities: `\"obey\"`: always. `\"ignore\"`: never. `\"no-lossless\"`: if no class is lossless. What is not obeyed is counted. [PFC](mac-control.md#what-weir-obeys) is obeyed for lossless priorities, and for no others."
+            "When the port obeys 802.3x PAUSE, which stops all priorities: `\"obey\"`: always. `\"ignore\"`: never. `\"no-lossless\"`: if no class is lossless. Ignored pauses are counted. [PFC](mac-control.md#what-weir-obeys) is obeyed for lossless priorities only."
         "overshoot" overshoot: Bytes = Bytes::ZERO, "", Live, valid::anything, if Self::is_edge;
-            "Edge ports: bytes that the host still sends after XOFF, as [`weir-host measure`](../guide/host.md#headroom) has found on this link. `switchctl plan` and `config check` ask for a `headroom` that has room for them beside what comes within `round-trip`."
-        "alpha" alpha: PerClass<Alpha> as ByClass = PerClass::new() => "as the classes say", "", Restart, valid::anything;
-            "For [classes of a pool](../concepts/shared-buffers.md), by their names: α of their buffers at this port, `{ storage = \"1/4\" }`, in the place of their `alpha` or `static-threshold`."
-        "static-threshold" static_threshold: PerClass<Bytes> as ByClass = PerClass::new() => "as the classes say", "", Restart, valid::anything;
-            "The same with a threshold that stands still, `{ storage = \"40KiB\" }`."
+            "Edge ports: bytes that the host still sends after XOFF, as [`weir-host measure`](../guide/host.md#headroom) has found on this link. `switchctl plan` and `config check` require a `headroom` with room for them in addition to the arrivals within `round-trip`."
+        "alpha" alpha: PerClass<Alpha> as ByClass = PerClass::new() => "as the classes set", "", Restart, valid::anything;
+            "For [classes of a pool](../concepts/shared-buffers.md), by their names: α of their buffers at this port, `{ storage = \"1/4\" }`, instead of their `alpha` or `static-threshold`."
+        "static-threshold" static_threshold: PerClass<Bytes> as ByClass = PerClass::new() => "as the classes set", "", Restart, valid::anything;
+            "The same with a fixed threshold, `{ storage = \"40KiB\" }`."
         "pfcwd" pfcwd: Option<PfcwdConfig> as OwnPfcwd = None => "as `[pfcwd]`", "", Live, valid::anything;
             "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
         "express" express: Option<Express> = None => "as in `[dataplane]`", "", Restart, valid::anything;
-            "Whether frames leave and come in by the port on the [express path](../internals/express.md): `\"off\"`, `\"auto\"`, `\"on\"`."
+            "Whether frames leave and enter through the port on the [express path](../internals/express.md): `\"off\"`, `\"auto\"`, `\"on\"`."
         "hardware-time" hardware_time: bool = false, "", Restart, valid::anything;
-            "Whether the XDP program asks the device when it received each frame, so that [captures](../operations/capture.md#hardware-time) say so. For devices whose driver tells XDP programs, in native mode; the switch does not start with it on others."
+            "Whether the XDP program requests the device's time of reception of each frame, for [captures](../operations/capture.md#hardware-time). For devices whose driver provides it to XDP programs, in native mode; on others the switch does not start."
         "wait" wait: bool = false, "", Live, valid::anything;
             "Whether the switch starts without the device. The port is down until the [device appears](../guide/deploy.md#devices-that-come-and-go)."
         "credit-slots" credit_slots: Option<u32> = None => "half of `rx-ring`", "", Restart, valid::given(valid::within(1, 32_704));
-            "For classes of mode `credit`: slots of the RX ring that are kept for their frames, whatever else arrives. The neighbour never has credits for more frames than that, so that they bound what may be under way on the link. All other frames share the rest."
+            "For classes of mode `credit`: slots of the RX ring that are reserved for their frames. The neighbour never has credits for more frames than that, so they bound the frames in flight on the link. All other frames share the rest."
         "address" address: Option<MacAddress> = None => "the device's own", "", Restart, valid::anything;
             "Source MAC address of control frames."
         "default-priority" default_priority: Priority = Priority::ALL[0], "", Live, valid::anything;
-            "Priority of a frame that carries none."
+            "Priority of a frame without one."
         "trust" trust: Trust = Trust::PcpDscp, "", Live, valid::anything;
-            "Where the priority is read from: `\"pcp\"` (VLAN tag), `\"dscp\"` (IP header), `\"pcp-dscp\"` (tag, else IP), `\"port\"` (nowhere)."
+            "Source of the priority: `\"pcp\"` (VLAN tag), `\"dscp\"` (IP header), `\"pcp-dscp\"` (tag, else IP), `\"port\"` (nowhere)."
         "pcp-map" pcp_map: [Priority; 8] as PcpMap = Priority::ALL, "", Live, valid::anything;
             "Priority by PCP."
         "dscp-map" dscp_map: [Priority; 64] as DscpMap = default_dscp_map() => "`DSCP ÷ 8`", "", Live, valid::anything;
@@ -79,21 +79,24 @@ entries! {
         "tag" tag: Option<VlanId> = None => "none", "", Restart, valid::anything;
             "The port's VLAN, 1 to 4094: the only one of an access port, the native one of a port of mode `native-tagged` or `native-untagged`. With this key, `trunks` or `vlan-mode` at any port the switch is [VLAN-aware](../guide/vlans.md)."
         "trunks" trunks: Option<VlanSet> as VlanList = None => "all", "", Restart, valid::anything;
-            "VLANs that a port carries which is no access port: numbers and ranges, `[10, \"20-29\"]`; 0, at a trunk, for frames without a tag. Empty or absent: all of them. A native VLAN is carried always."
+            "VLANs that a port other than an access port carries: numbers and ranges, `[10, \"20-29\"]`; 0, at a trunk, for frames without a tag. Empty or absent: all of them. A native VLAN is always carried."
         "vlan-mode" vlan_mode: Option<VlanMode> = None => "`\"access\"` with `tag`, else `\"trunk\"`", "", Restart, valid::anything;
             "As in Open vSwitch. `\"access\"`: one VLAN, without tags; a frame with a tag is dropped (`vlan`). `\"trunk\"`: VLANs with tags; a frame without one is in VLAN 0. `\"native-tagged\"`: a trunk at which a frame without a tag is in the VLAN of `tag`. `\"native-untagged\"`: the same, and that VLAN's frames leave without a tag."
         "priorities" priorities: Option<Vec<Priority>> = None => "all", "", Restart, valid::given(|it: &Vec<Priority>| some_priority(it));
             "Priorities that frames from the port may have, `[0, 3]`; others are dropped (`priority`). They keep their PCP and DSCP, which the next switch would trust. Frames from such a port do not take the express path."
         "address-limit" address_limit: Option<u32> = None => "256 at `edge` ports, else none", "", Restart, valid::given(valid::within(1, ADDRESSES_MAX));
-            "Addresses that are learned behind the port at most, 1 to 1048576. Frames from one more are dropped (`address_limit`)."
+            "Maximum number of addresses learned behind the port, 1 to 1048576. Frames from other addresses are dropped (`address_limit`)."
         "fallback" fallback: Fallback = Fallback::Drop, "", Live, valid::anything;
-            "What XDP does with frames while no daemon has the socket: `\"drop\"`, or `\"pass\"` to the kernel. LLDP always goes to the kernel."
+            "Treatment of frames by XDP while no daemon has the socket: `\"drop\"`, or `\"pass\"` to the kernel. LLDP always goes to the kernel."
     }
 }
 
 fn some_priority(priorities: &[Priority]) -> Result<(), String> {
     match priorities.is_empty() {
-        true => Err("lists no priority: no frame would be accepted".to_owned()),
+        true => Err(
+            "lists no priority, so no frame would be accepted: add one, or remove the key"
+                .to_owned(),
+        ),
         false => Ok(()),
     }
 }
@@ -105,7 +108,7 @@ impl Port {
         self.address_limit.or_else(default)
     }
 
-    /// Returns, by priority, whether frames from the port may have it.
+    /// Returns, by priority, whether the port accepts frames of it.
     pub(super) fn allowed_priorities(&self) -> [bool; 8] {
         let allowed = self.priorities.as_ref();
         Priority::ALL.map(|it| allowed.is_none_or(|allowed| allowed.contains(&it)))

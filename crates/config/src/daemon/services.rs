@@ -25,7 +25,7 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     PageConfig in "page" {
         "listen" listen: Option<SocketAddr> as Listen = Some(SocketAddr::from(([127, 0, 0, 1], 9465))), "", Restart, valid::anything;
-            "Address and port of the page, or `\"off\"`. Whoever can reach it can see the switch's state; nobody can change anything there."
+            "Address and port of the page, or `\"off\"`. Every client that can reach it can see the switch's state, but change nothing."
         "names" names: Vec<String> = Vec::new(), "", Restart, valid::anything;
             "Host names under which browsers may request it, such as `[\"leaf1.example.net\"]`. Addresses and `localhost` are always answered; any other name is refused, so that no foreign web site can read it through a browser (DNS rebinding)."
         "unprotected" unprotected: bool = false, "", Restart, valid::anything;
@@ -38,11 +38,11 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     LldpConfig in "lldp" {
         "enabled" enabled: bool = true, "", Restart, valid::anything;
-            "Whether the switch announces itself by [LLDP](lldp.md) and listens to its neighbours."
+            "Whether the switch sends [LLDP](lldp.md) announcements and receives those of its neighbours."
         "interval" interval: Duration = Duration::from_secs(30), "", Restart, valid::between(INTERVALS);
             "Time between two announcements, 1 s to 3600 s. They are valid for four times as long plus one second."
         "udp" udp: Vec<(u16, Priority)> as UdpPorts = Vec::new() => "none", "", Restart, valid::anything;
-            "The priorities that hosts are to use for UDP ports, a table: `{ 4791 = 3 }` for RoCEv2. Announced as Application Priority; 16 at most, those that `dscp-map` leads to included. What a host sends is classified as the port's `trust` says all the same."
+            "The priorities that hosts are to use for UDP ports, a table: `{ 4791 = 3 }` for RoCEv2. Announced as Application Priority; at most 16, including those from `dscp-map`. The port's `trust` still determines the priority of received frames."
     }
 }
 
@@ -51,7 +51,7 @@ settings! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     WatermarkConfig in "watermark" {
         "interval" interval: Duration = Duration::from_secs(120), "", Live, valid::between(WATERMARK_INTERVALS);
-            "After how long the peaks for the reader `telemetry` [begin again](../operations/watermarks.md#readers), 1 s to 24 h. What is shown is the last whole interval: a collector that asks at least as often misses none."
+            "Interval after which the peaks for the reader `telemetry` [restart](../operations/watermarks.md#readers), 1 s to 24 h. The last whole interval is shown: a collector that reads at least as often misses none."
     }
 }
 
@@ -73,7 +73,7 @@ impl Form<Vec<(u16, Priority)>> for UdpPorts {
                 (None, _) => complain(format!("`{text}` is not a UDP port; valid: 1 to 65535")),
                 // 4791 and 04791 are two keys.
                 (Some(port), _) if ports.iter().any(|(other, _)| *other == port) => {
-                    complain(format!("port {port} is there twice"));
+                    complain(format!("port {port} is listed twice"));
                 }
                 (Some(_), _) if ports.len() == ENTRIES_MAX => {
                     complain(format!(

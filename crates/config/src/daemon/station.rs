@@ -21,7 +21,7 @@ entries! {
         "mac" mac: MacAddress, "", Live, individual;
             "The station's MAC address. No two stations have the same one; at most 4096 stations."
         "addresses" addresses: Vec<IpAddr>, "", Live, addresses;
-            "Its IPv4 and IPv6 addresses, 1 to 16, each of one station only. Hosts also look for each other's IPv6 link-local addresses (`fe80::…`): requests for what is not listed are flooded."
+            "Its IPv4 and IPv6 addresses, 1 to 16, each of one station only. Hosts also look for each other's IPv6 link-local addresses (`fe80::…`): requests for addresses that are not listed are flooded."
     }
 }
 

@@ -137,7 +137,7 @@ impl Port {
         match (mode, self.tag) {
             (VlanMode::Trunk, Some(tag)) => table.complain(
                 "tag",
-                format!("a port of mode `trunk` has no VLAN of its own: remove `tag`, add {tag} to `trunks`, or write vlan-mode = \"native-untagged\" for frames without a tag"),
+                format!("a port of mode `trunk` has no native VLAN: remove `tag`, add {tag} to `trunks`, or write vlan-mode = \"native-untagged\" for frames without a tag"),
             ),
             (VlanMode::Trunk, None) | (_, Some(_)) => {}
             (_, None) => table.complain(

@@ -47,8 +47,8 @@ pub struct Driver {
     pub too_long: TooLong,
     /// `rxvlan` removes the tag from a frame before the program sees it.
     pub strips_tags: bool,
-    /// Frames longer than this take several buffers, which the device fills only if `lro` was on when it was brought
-    /// up, although a switch can use it only with `lro` off. `None` if buffers do not depend on `lro`.
+    /// Frames longer than this take several buffers. The device fills them only if `lro` was on when it was brought up,
+    /// but a switch can use it only with `lro` off. `None` if buffers do not depend on `lro`.
     pub lro_above: Option<Bytes>,
     /// Treatment of MAC control frames other than PAUSE, which include PFC.
     pub mac_control: MacControlFrames,
@@ -74,7 +74,7 @@ pub enum TooLong {
     Dropped,
     /// Chained over several buffers for sockets that support it; otherwise dropped.
     Chained,
-    /// Split: every buffer is passed on as a separate frame, so the sender controls the headers of the second.
+    /// Split: every buffer is delivered as a separate frame, so the sender controls the headers of the second.
     Cut,
 }
 

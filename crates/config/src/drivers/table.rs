@@ -93,7 +93,7 @@ pub const DRIVERS: &[Driver] = &[
         zero_copy: Some("yes"),
         strips_tags: true,
         mac_control: MacControlFrames::NotKnown,
-        attaching: "makes all queues anew",
+        attaching: "recreates all queues",
         source: "read: en/xsk/setup.c `mlx5e_validate_xsk_param` (a chunk that does not hold the MTU is refused), Linux 5.10 and later",
         ..COPY
     },

@@ -69,7 +69,7 @@ pub struct Headers {
     pub ethertype: u16,
     /// VLAN ID of the outermost tag.
     pub vlan: Option<u16>,
-    /// What kind of frame it is.
+    /// Kind of the frame.
     pub kind: Kind,
     /// The IP header, if it is complete.
     pub ip: Option<IpHeader>,

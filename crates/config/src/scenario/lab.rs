@@ -65,7 +65,7 @@ impl Scenario {
             &|flow| !(FRAME_MIN..=FRAME_MAX).contains(&flow.frame),
         );
         if self.balancing != Balancing::default() {
-            gaps.push("[routing] `hash`, `spread`: the lab's switches hash alike, by flow; run it with weir-sim run".into());
+            gaps.push("[routing] `hash`, `spread`: all switches of the lab use the same hash, by flow; run it with weir-sim run".into());
         }
         if self.baseline != Baseline::None {
             gaps.push(format!(

@@ -73,8 +73,8 @@ pub struct Scenario {
     pub flow_monitor: FlowsConfig,
     /// Those of `[topology]`, then `[[switch]]`.
     pub switches: Vec<String>,
-    /// By switch: true if it supports Levels. One that does not uses plain PFC in classes of mode `level`, unknown to
-    /// its neighbours.
+    /// By switch: true if it supports Levels. Other switches use plain PFC in classes of mode `level`, unknown to
+    /// their neighbours.
     pub has_levels: Vec<bool>,
     /// Kind of all hosts.
     pub host_kind: HostKind,

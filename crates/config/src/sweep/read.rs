@@ -130,7 +130,7 @@ fn seeds(root: &Table<'_>) -> Option<Seeds> {
         let mut sorted = seeds.clone();
         sorted.sort_unstable();
         if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            root.complain("seeds", format!("{} is there twice; keep one", twice[0]));
+            root.complain("seeds", format!("{} is listed twice; keep one", twice[0]));
         }
         return Some(Seeds::These(seeds));
     }
@@ -298,7 +298,7 @@ fn listed(table: &Table<'_>, key: &str) -> Option<Given> {
         };
         match level(key, item) {
             Ok(level) if !known.insert(level.text.clone()) => {
-                refuse(format!("`{}` is there twice; keep one", level.text));
+                refuse(format!("`{}` is listed twice; keep one", level.text));
                 return None;
             }
             Ok(level) => levels.push(level),

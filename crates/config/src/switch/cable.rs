@@ -101,7 +101,7 @@ pub struct CableLine {
     pub rate: BitRate,
     /// Its length.
     pub cable: Cable,
-    /// Reaction time of both ends, beside the cable and frames in the way.
+    /// Reaction time of both ends, without the cable and frames in the way.
     pub reaction: Duration,
     /// Bytes that the neighbour was measured to send in addition.
     pub overshoot: Bytes,

@@ -61,49 +61,49 @@ entries! {
         "name" name: String, "", Restart, valid::anything;
             "Its name; `default` is reserved."
         "priority" priority: Option<Priority> = None => "required, or `priorities`", "", Restart, valid::anything;
-            "The priority that it has. A priority belongs to one class."
+            "Its priority. A priority belongs to one class."
         "priorities" priorities: Option<Vec<Priority>> = None => "required, or `priority`", "", Restart, valid::anything;
             "The same for several, as an array."
         "mode" mode: ModeKind, "", Restart, valid::anything;
-            "`\"lossy\"`, `\"pfc\"`, `\"level\"`: [protocol P](levels.md) between switches, PFC towards hosts; or `\"credit\"`: a neighbour sends only what it was given [credits](../internals/design/credits.md) for."
+            "`\"lossy\"`, `\"pfc\"`, `\"level\"`: [protocol P](levels.md) between switches, PFC towards hosts; or `\"credit\"`: a neighbour sends only frames for which it has [credits](../internals/design/credits.md)."
         "xoff" xoff: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
             "Pause the neighbour when the ingress buffer of (port, priority) holds at least this much. In a `level` class: the host at an edge port."
         "xon" xon: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
             "Resume it at this much or less. Below `xoff`."
         "headroom" headroom: Option<Bytes> = None => "by each port's `cable`; without cables required for `pfc`, `level`", "", Live, valid::anything;
-            "Room above `xoff` for what arrives until the pause takes effect: rate × (round trip + reaction time) + two full frames. It holds at every port, also at those with a [`cable`](../concepts/thresholds.md#headroom-by-cable); less than a cable asks for is refused. To have a headroom instead of that of the cables, or the other way round, takes a restart."
+            "Room above `xoff` for frames that arrive until the pause takes effect: rate × (round trip + reaction time) + two full frames. It holds at every port, also at those with a [`cable`](../concepts/thresholds.md#headroom-by-cable); less than a cable requires is refused. A change between this key and the headroom of the cables requires a restart."
         "credit-limit" credit_limit: Option<Bytes> = None => "required for `credit`", "", Restart, valid::anything;
-            "`credit` only: the ingress buffer of (port, priority) for which credits are given. Full rate needs 4/3 × (what is sent in a round trip + one frame), in whole credits. `headroom` of it, half by default, is the headroom towards neighbours without credits; a release lends as much beyond it."
+            "`credit` only: the ingress buffer of (port, priority) for which credits are given. Full rate needs 4/3 × (bytes sent in a round trip + one frame), in whole credits. `headroom` of it, half by default, is the headroom towards neighbours without credits; a release lends as much beyond it."
         "credit-size" credit_size: Option<Bytes> = None => "`\"2KiB\"`", "", Restart, valid::anything;
-            "`credit` only: what a credit stands for. A whole number of `cell`s."
+            "`credit` only: bytes per credit. A whole number of `cell`s."
         "packet-overhead" packet_overhead: Option<u64> = None => "0", "", Restart, valid::given(valid::within(0, 127));
-            "`credit` only: bytes that storing a frame takes beside its own length."
+            "`credit` only: bytes needed to store a frame in addition to its length."
         "credit-fallback" credit_fallback: Option<CreditFallback> = None => "`\"pfc\"`", "", Restart, valid::anything;
-            "`credit` only: what a neighbour gets that does not use credits. `\"pfc\"`: PFC. `\"closed\"`: the class neither sends nor receives there."
+            "`credit` only: treatment of a neighbour that does not use credits. `\"pfc\"`: PFC. `\"closed\"`: the class neither sends nor receives there."
         "buffer" buffer: Option<Bytes> = None => "`\"256KiB\"` for `lossy`; the minimum + `xoff` for `level`", "", Live, valid::anything;
             "The ingress buffer of (port, priority); in a `level` class that of a fabric port. Its minimum is `max-hops` × (γmax + the largest rT of all fabric ports)."
-        "pool" pool: Option<String> = None => "none: buffers of their own", "", Restart, valid::anything;
+        "pool" pool: Option<String> = None => "none: separate buffers", "", Restart, valid::anything;
             "The [`[[pool]]`](#pool) that its buffers share, for `pfc` and `lossy`. Instead of `xoff`, `xon` and `buffer` the class has the next keys then; see [shared buffers](../concepts/shared-buffers.md)."
         "reserved" reserved: Option<Bytes> = None => "0", "", Restart, valid::anything;
-            "With `pool`: what each of its buffers has of its own, beside the pool."
+            "With `pool`: exclusive part of each of its buffers, in addition to the pool."
         "alpha" alpha: Option<Alpha> = None => "required with `pool`, or `static-threshold`", "", Live, valid::anything;
-            "With `pool`: a buffer takes of the pool up to α times what is free in it; then it pauses its neighbour, or drops if the class is lossy. A power of two: `\"1/8\"`, `0.125`, `1`, `2`; from 1/256 to 256."
+            "With `pool`: a buffer takes up to α times the free part of the pool; then it pauses its neighbour, or drops frames if the class is lossy. A power of two: `\"1/8\"`, `0.125`, `1`, `2`; from 1/256 to 256."
         "static-threshold" static_threshold: Option<Bytes> = None => "none", "", Live, valid::anything;
-            "With `pool`, instead of `alpha`: so much, whatever is free. At most the pool's `size`."
+            "With `pool`, instead of `alpha`: this amount, regardless of the free part. At most the pool's `size`."
         "xon-offset" xon_offset: Option<Bytes> = None => "0", "", Live, valid::anything;
-            "With `pool`: a paused neighbour resumes when the buffer is this much below its threshold as it is then, or has nothing of the pool."
+            "With `pool`: a paused neighbour resumes when the buffer is this much below its current threshold, or uses nothing of the pool."
         "max-hops" max_hops: Option<u64> = None => "required for `level` without `budgets`", "", Restart, valid::given(valid::within(1, LEVEL_MAX as u64));
             "D: links between switches on the longest route, 1 to 31. The budgets are derived: b_i = γmax + rT for i > 1, the rest of `buffer` in b_1."
         "budgets" budgets: Option<Vec<Bytes>> = None => "derived", "", Restart, valid::anything;
             "`level` only: b_1 to b_D of each fabric port, `[\"1MiB\", \"64KiB\"]`, instead of `max-hops` and `buffer`. Each at least γmax + rT."
         "min-level" min_level: Option<u64> = None => "0", "", Restart, valid::given(valid::within(0, LEVEL_MAX as u64 - 1));
-            "`level` only: the class's frames have at least this Level, in every switch. D is then `max-hops` + `min-level`, 31 at most."
+            "`level` only: the class's frames have at least this Level, in every switch. D is then `max-hops` + `min-level`, at most 31."
         "ignore-feedback" ignore_feedback: Option<bool> = None => "`false`", "", Restart, valid::anything;
-            "`level` only: the class sends whatever the neighbours' Feedback is, and sends none. For a class with large enough buffers of its own; what does not fit is dropped as `headroom_exceeded`. Pauses are still obeyed."
+            "`level` only: the class sends regardless of the neighbours' Feedback, and sends none. For a class whose separate buffers are large enough; frames that do not fit are dropped as `headroom_exceeded`. Pauses are still obeyed."
         "age-limit" age_limit: Option<Duration> as OffOrTime = None => "`\"off\"`", "", Restart, valid::anything;
             "A frame that has waited in this switch for longer is dropped and counted as `aged`."
         "ecn" ecn: Option<String> = None => "none", "", Live, valid::anything;
-            "The [`[[ecn]]`](#ecn) profile that says how frames are marked Congestion Experienced, in any mode. Instead of the next four keys."
+            "The [`[[ecn]]`](#ecn) profile that determines the marking of frames as Congestion Experienced, in any mode. Instead of the next four keys."
         "ecn-kmin" ecn_kmin: Option<Bytes> = None => "none", "", Live, valid::anything;
             "Mark frames Congestion Experienced by the backlog of their egress: none while (egress port, priority) has this much or less. In any mode, with `ecn-kmax`."
         "ecn-kmax" ecn_kmax: Option<Bytes> = None => "none", "", Live, valid::anything;
@@ -111,17 +111,17 @@ entries! {
         "ecn-pmax" ecn_pmax: Option<PartsPerMillion> = None => "`\"1%\"`", "", Live, valid::anything;
             "The probability just below `ecn-kmax`; it rises linearly from `ecn-kmin`. Above 0."
         "ecn-mark-at" ecn_mark_at: Option<MarkAt> = None => "`\"arrival\"`", "", Live, valid::anything;
-            "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators. `\"never\"`: not at all."
+            "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers are notified of congestion one queue earlier, as in many RoCE simulators. `\"never\"`: not at all."
         "express" express: Express = Express::Auto, "", Restart, valid::anything;
-            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: so do those of a lossless class, [where there surely is room for them](../guide/express.md#lossless-classes), and it is refused where none may. `\"off\"`: no."
+            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: so do those of a lossless class, [where there is certainly room for them](../guide/express.md#lossless-classes); refused if the class cannot use the path. `\"off\"`: no."
         "weight" weight: Option<u64> = None => "1", "", Live, valid::given(valid::within(1, 1000));
             "Share of the line relative to other priorities that take turns, 1 to 1000. A class that sets it has `scheduler = \"ets\"`."
         "scheduler" scheduler: Option<Algorithm> = None => "`\"ports\"`; `\"ets\"` with `weight` or a rate", "", Live, valid::anything;
-            "`\"ports\"`: all such classes together take turns with others like one of weight 1, and within that [ingress ports take turns first](../operations/scheduling.md#shares-by-port), so that a host gets no more by using several priorities; a `level` class takes turns with weight 1 all the same. `\"ets\"`: its priorities take turns with others by `weight`. `\"strict\"`: they go [before those](../operations/scheduling.md), the highest number first, with `strict-share` of the line at most while others could send."
+            "`\"ports\"`: all such classes together take turns with others like one of weight 1, and within that [ingress ports take turns first](../operations/scheduling.md#shares-by-port), so a host gets no more by using several priorities; a `level` class nevertheless takes turns with weight 1. `\"ets\"`: its priorities take turns with others by `weight`. `\"strict\"`: they go [before those](../operations/scheduling.md), the highest number first, with `strict-share` of the line at most while others could send."
         "min-rate" min_rate: Option<BitRate> = None => "none", "", Live, valid::anything;
-            "What each of its priorities is guaranteed on every line: below this it goes before strict ones, too. Frames are counted with preamble and gap, as in `rate`."
+            "Guaranteed rate of each of its priorities on every line: below this it also precedes strict ones. Frames are counted with preamble and gap, as in `rate`."
         "max-rate" max_rate: Option<BitRate> = None => "none", "", Live, valid::anything;
-            "What each of its priorities gets of a line at most. What waits is held as behind a pause: lossless classes pause their senders."
+            "Maximum rate of each of its priorities on every line. Waiting frames are held as by a pause: lossless classes pause their senders."
     }
 }
 

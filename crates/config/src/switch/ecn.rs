@@ -19,7 +19,7 @@ entries! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     EcnProfile in "ecn" {
         "name" name: String, "", Live, valid::anything;
-            "Its name, for the classes' `ecn`; 64 profiles at most."
+            "Its name, for the classes' `ecn`; at most 64 profiles."
         "kmin" kmin: Bytes, "", Live, valid::anything;
             "As a class's `ecn-kmin`: no frame is marked while (egress port, priority) has this much or less."
         "kmax" kmax: Bytes, "", Live, valid::anything;

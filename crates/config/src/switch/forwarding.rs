@@ -28,11 +28,11 @@ settings! {
         "age" age: Duration = Duration::from_secs(300), "", Restart, valid::anything;
             "A learned address is forgotten after this long without a frame from it."
         "link-down-hold" link_down_hold: Duration = SwitchConfig::LINK_DOWN_HOLD, "", Restart, valid::between((Duration::ZERO, LINK_DOWN_HOLD_MAX));
-            "How long frames wait for a port whose link is down, 0 s to 10 s. A link that is back by then has lost none of them. Then they are dropped (`port_down`), and addresses learned at the port are forgotten. Meanwhile lossless frames may have their senders paused; lossy ones use at most half of their senders' buffers. See [One host never harms another](../experiments/robustness/harm.md#why-100-ms)."
+            "Time for which frames wait for a port whose link is down, 0 s to 10 s. If the link returns in time, none of them is lost. After that they are dropped (`port_down`), and addresses learned at the port are forgotten. Meanwhile senders of lossless frames may be paused; lossy frames use at most half of their senders' buffers. See [One host never harms another](../experiments/robustness/harm.md#why-100-ms)."
         "loop-detection" loop_detection: bool = true, "", Restart, valid::anything;
-            "With `learning`: each port sends probes in its VLANs, at most 24 a second, which all bridges flood. One that comes back has gone round a [loop](../operations/operations.md#loops): the port that it comes back by floods and learns nothing in that VLAN until no probe has come round for 30 s, and that is reported."
+            "With `learning`: each port sends probes in its VLANs, at most 24 a second, which all bridges flood. One that returns has gone round a [loop](../operations/operations.md#loops): this is reported, and the port on which it returns floods and learns nothing in that VLAN until no probe has returned for 30 s."
         "mac-moves" on_moves: OnMoves = OnMoves::Block, "", Restart, valid::anything;
-            "With `loop-detection`: what is done when one address moves between ports 16 times within a second, as round a [loop](../operations/operations.md#loops) of devices that let no probe through. `off`: nothing. `report`: an event. `block`: beside that the two ports send probes as broadcasts for some seconds, and a port by which one comes back is blocked. Moves alone block nothing: a station that uses another one's address makes them, too."
+            "With `loop-detection`: reaction to an address that moves between ports 16 times within a second, as round a [loop](../operations/operations.md#loops) of devices that let no probe through. `off`: nothing. `report`: an event. `block`: the two ports also send probes as broadcasts for a few seconds, and a port on which one returns is blocked. Moves alone block nothing: a station that uses another's address also causes them."
         "spare-routes" spare_routes: usize = 1024, "", Restart, valid::count(0, ENTRIES_MAX);
             "Destinations that may be added at run time (`switchctl route set`) to those of the file, 0 to 1048576."
         "spare-buckets" spare_buckets: usize = 1 << 16, "", Restart, valid::count(0, ENTRIES_MAX);
@@ -90,13 +90,13 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     MulticastConfig in "multicast" {
         "tree" tree: Option<Vec<String>> = None => "every port, with `learning` only", "", Restart, valid::anything;
-            "Ports that frames use which have no way of their own: to group addresses (broadcast, such as ARP, and multicast), and with `learning` those to unknown addresses. In a network with loops: of the links between switches those of **one tree that reaches all switches**, the same at both ends of each link, and the ports to hosts. Such a frame that comes in by another port is dropped (`off_tree`). With it, frames to group addresses are flooded also without `learning`, in lossy classes only; in lossless ones they are dropped (`lossless_group`)."
+            "Ports for frames without a route: those to group addresses (broadcast, such as ARP, and multicast), and with `learning` those to unknown addresses. In a network with loops: the links of **one tree that reaches all switches**, the same at both ends of each link, and the ports to hosts. Such a frame that arrives on another port is dropped (`off_tree`). With it, frames to group addresses are flooded even without `learning`, in lossy classes only; in lossless ones they are dropped (`lossless_group`)."
         "edge-rate" edge_rate: Option<u32> as FloodRate = Some(EDGE_RATE) => "`1000`", "", Restart, valid::anything;
             "Storm control: flooded frames per second from one edge port, 1 to 1000000000, or `\"off\"` for no limit; bursts of 50 ms, and of at least 32 frames, pass. The excess is dropped (`flood_rate`). The default is enough for a host's ARP, DHCP and discovery; a host that sends a multicast stream needs more."
         "fabric-rate" fabric_rate: Option<u32> = None => "unlimited", "", Restart, valid::given(valid::within(1, RATE_MAX));
-            "The same from one fabric port. It carries what all hosts behind it flood: set it well above the sum of their rates, or the frames of quiet hosts are dropped with those of a noisy one."
+            "The same from one fabric port. It carries the floods of all hosts behind it: set it well above the sum of their rates, or the frames of quiet hosts are dropped with those of a noisy one."
         "suppress" suppress: bool = false, "", Live, valid::anything;
-            "An ARP request or IPv6 neighbor solicitation for an address of a `[[station]]` is sent to that station alone instead of being flooded (`weir_dataplane_address_requests_total`). Every switch on the way needs a way to the station's MAC address, by `[[route]]` or `learning`. Announcements, probes for duplicate addresses, requests for other addresses and those in a VLAN are flooded as without it."
+            "An ARP request or IPv6 neighbor solicitation for an address of a `[[station]]` is sent only to that station instead of being flooded (`weir_dataplane_address_requests_total`). Every switch on the way needs a path to the station's MAC address, by `[[route]]` or `learning`. Announcements, probes for duplicate addresses, requests for other addresses and those in a VLAN are flooded as without it."
     }
 }
 
@@ -120,13 +120,13 @@ entries! {
         "destination" destination: MacAddress, "", Live, valid::anything;
             "Frames to this MAC address …"
         "vlan" vlan: Option<VlanId> = None => "any", "", Live, valid::anything;
-            "… in this VLAN, 1 to 4094, of a [VLAN-aware](../guide/vlans.md) switch; such a route goes before one without `vlan`, which holds for all VLANs that have none of their own. A frame whose VLAN the port does not carry is dropped (`vlan`). …"
+            "… in this VLAN, 1 to 4094, of a [VLAN-aware](../guide/vlans.md) switch; such a route precedes one without `vlan`, which applies to all VLANs without a separate route. A frame whose VLAN the port does not carry is dropped (`vlan`). …"
         "ports" ports: Vec<String>, "", Live, valid::anything;
             "… leave by one of these ports, the members of its **group**: equal-cost paths (ECMP). Each of them once."
         "buckets" buckets: Option<u64> = None => "64, or the next power of two from the number of ports", "", Live, valid::anything;
             "Buckets of the group, from the number of ports to 4096. A flow belongs to bucket *hash modulo buckets*, and a bucket to one member; at the start they are assigned to the members in turn, in the order of `[[port]]`. Meaningless for a single port."
         "pins" pins: Vec<(u32, String)> as FlowPins = Vec::new() => "none", "", Live, valid::anything;
-            "Flows that leave by one port of the group whatever their bucket, a table: `{ 1a2b3c4d = \"up2\" }`. A flow is named by its hash, as `switchctl flows` shows it. At most as many in all routes as `pins` of `[forwarding]`."
+            "Flows that leave through one port of the group regardless of their bucket, a table: `{ 1a2b3c4d = \"up2\" }`. A flow is named by its hash, as `switchctl flows` shows it. At most as many in all routes as `pins` of `[forwarding]`."
     }
 }
 
@@ -173,7 +173,7 @@ settings! {
         "capacity" capacity: usize = 4096, "", Restart, valid::count(0, ENTRIES_MAX);
             "Maximum number of flows known, 0 to 1048576, rounded up to a power of two; 64 B each. 0 turns it off, and rerouting with it."
         "age" age: Duration = Duration::from_secs(10), "", Restart, valid::above_zero;
-            "A flow without a frame for this long is forgotten. Must be longer than it takes to find a deadlock: nothing is admitted meanwhile."
+            "A flow without a frame for this long is forgotten. Must be longer than the time to find a deadlock, during which nothing is admitted."
     }
 }
 

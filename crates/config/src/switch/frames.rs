@@ -38,7 +38,7 @@ impl FrameConfig {
         self.frame_length_max().round_up_to(self.cell)
     }
 
-    /// How buffers are charged.
+    /// Rounding of charges.
     pub fn charging(&self) -> Charging {
         Charging {
             cell: self.cell,

@@ -29,12 +29,12 @@ pub struct Link {
     pub rate: BitRate,
     /// Time that XOFF takes.
     pub feedback: Feedback,
-    /// Bytes that the neighbour was measured to send after that, beside its frame on the line: frames already queued in
-    /// its driver.
+    /// Bytes that the neighbour was measured to send after that, in addition to its frame on the line: frames already
+    /// queued in its driver.
     pub overshoot: Bytes,
 }
 
-/// How buffers are charged.
+/// Rounding of charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charging {
     /// Above zero.

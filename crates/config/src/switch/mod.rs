@@ -84,9 +84,9 @@ pub struct Switch {
     pub frames: FrameConfig,
     /// Detection of deadlocks, and the reaction.
     pub deadlock: DeadlockConfig,
-    /// Where frames leave by.
+    /// Egress ports of frames.
     pub routes: Vec<Route>,
-    /// Settings of forwarding beside the routes.
+    /// Settings of forwarding other than routes.
     pub forwarding: ForwardingConfig,
     /// Treatment of frames without a route.
     pub flood: FloodConfig,
@@ -197,7 +197,7 @@ pub(crate) fn watchdog(
 
 /// Default limits on control frames accepted from a port, for this `clcm-interval` and the rate of the fastest port.
 ///
-/// Every suspected port sends a CLCM in each interval, and a link of a loop carries those of all its switches: if they
+/// Every suspected port sends a CLCM in each interval, and a link of a loop carries those of all its switches. If they
 /// reached the limit, the election would not end. A neighbour whose xoff and xon are one frame apart may send a pause
 /// for each frame: a dropped pause loses frames.
 pub(crate) fn control_limits(clcm_interval: Duration, fastest: Option<BitRate>) -> ControlLimits {

@@ -14,13 +14,13 @@ settings! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     PfcwdConfig in "pfcwd" {
         "enabled" enabled: Option<bool> = None => "at `edge` ports; in a scenario nowhere", "", Live, valid::anything;
-            "Whether to watch for PFC storms. Where it is not set, hosts are watched, and switches are not."
+            "Whether to watch for PFC storms. If unset, hosts are watched, and switches are not."
         "detection-time" detection: Duration = DEFAULT_TIME, "100 ms to 5 s", Live, valid::between(Self::DETECTION);
-            "How long a neighbour must pause a lossless (port, priority), with frames waiting and none leaving. At `edge` ports pauses for 95 % of five such times count as well, although frames leave."
+            "Time for which a neighbour must pause a lossless (port, priority), with frames waiting and none leaving. At `edge` ports, pauses for 95 % of five such times also count, even if frames leave."
         "restoration-time" restoration: Duration = DEFAULT_TIME, "100 ms to 60 s", Live, valid::between(Self::RESTORATION);
             "A storm is over when no pause has arrived, and none was in force, for this long."
         "action" action: StormAction = StormAction::Drop, "`\"drop\"`, `\"forward\"`, `\"alert\"`", Live, valid::anything;
-            "What to do during a storm. `\"drop\"`: what waits there and what arrives for it is dropped, counted as `storm`. `\"forward\"`: the pause is ignored. `\"alert\"`: only report it."
+            "Action during a storm. `\"drop\"`: frames that wait there or arrive for it are dropped and counted as `storm`. `\"forward\"`: the pause is ignored. `\"alert\"`: only report it."
     }
 }
 

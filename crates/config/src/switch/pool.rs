@@ -14,13 +14,13 @@ entries! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     Pool in "pool" {
         "name" name: String, "", Restart, valid::anything;
-            "Its name, for the classes' `pool`. A switch has 4 pools at most."
+            "Its name, for the classes' `pool`. A switch has at most 4 pools."
         "size" size: Bytes, "", Restart, valid::anything;
-            "What the ingress buffers of its classes share above their `reserved`."
+            "Memory that the ingress buffers of its classes share above their `reserved`."
         "headroom" headroom: Option<Bytes> = None => "the `headroom` of its lossless classes at all ports, divided by `headroom-oversubscription`", "", Restart, valid::anything;
-            "Beside `size`: what its lossless buffers share for what arrives after their pauses. Less than all of them need together is refused."
+            "In addition to `size`: memory that its lossless buffers share for frames that arrive after their pauses. Less than the sum of their needs is refused."
         "headroom-oversubscription" headroom_oversubscription: u64 = 1, "", Restart, valid::within(1, 64);
-            "By how many times the headrooms together may exceed that of the pool, 1 to 64. Above 1 [lossless frames can be lost](../concepts/shared-buffers.md#losing-nothing), and `switchctl config check` says so."
+            "Factor by which the headrooms together may exceed that of the pool, 1 to 64. Above 1 [lossless frames can be lost](../concepts/shared-buffers.md#losing-nothing), and `switchctl config check` reports it."
     }
 }
 

@@ -322,7 +322,7 @@ fn level_min(entry: &ClassTable) -> Level {
     level.unwrap_or_default()
 }
 
-/// Inputs of budgets beside the class itself.
+/// Inputs of budgets other than the class itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelSizing {
     gamma_max: Bytes,

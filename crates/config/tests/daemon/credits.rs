@@ -48,7 +48,7 @@ fn settings_that_break_the_guarantee_are_refused() {
     for (dataplane, class, port, complaint) in [
         ("workers = 2", "", "", "class `paid` has credits, which only the thread of the switch core can give"),
         ("", "express = \"on\"", "", "which exclude the express path"),
-        ("", "", "queues = 2", "which stand for slots of one ring: write queues = 1"),
+        ("", "", "queues = 2", "which represent slots of a single ring: write queues = 1"),
         ("", "", "credit-slots = 2000", "2000 of 2048 entries of `rx-ring` leave too few to other frames: write at most 1984"),
         ("rx-ring = 64", "", "", "32 of 64 entries of `rx-ring` leave too few"),
         ("", "", "credit-slots = 1", "1 slots give class `paid` credits for less than two of the longest frames: write at least 2"),

@@ -11,7 +11,7 @@ pub enum CommandError {
     #[error("port {0} does not exist")]
     NoSuchPort(PortId),
     /// The port's control queue has no room.
-    #[error("the control queue of port {0} is full")]
+    #[error("the control queue of port {0} is full; try again in a moment")]
     ControlQueueFull(PortId),
     /// Another loop holds this egress until its release ends.
     #[error(
@@ -60,7 +60,7 @@ pub enum CommandError {
         members: usize,
     },
     /// The configuration's room for destinations is used up.
-    #[error("no room for another route: all {0} are in use")]
+    #[error("no room for another route: all {0} are in use; remove one")]
     RoutesFull(usize),
     /// The configuration's room for buckets is used up.
     #[error("{wanted} buckets requested, but only {free} of {capacity} are free")]
@@ -73,7 +73,7 @@ pub enum CommandError {
         capacity: usize,
     },
     /// The configuration's room for pins is used up.
-    #[error("no room for another flow pin: all {0} are in use")]
+    #[error("no room for another flow pin: all {0} are in use; remove one")]
     PinsFull(usize),
     /// No static entry for this destination.
     #[error("no route to {0}")]
@@ -181,6 +181,6 @@ pub enum CommandError {
     #[error("the detection time must be above zero")]
     ZeroDetect,
     /// Without the recent-flow monitor the flows to move are unknown.
-    #[error("the recent-flow monitor is off: there are no flows to move")]
+    #[error("the recent-flow monitor is off (`flows.capacity` is 0): there are no flows to move")]
     NoFlowMonitor,
 }

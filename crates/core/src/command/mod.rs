@@ -31,9 +31,9 @@ pub enum Command {
         message: Clcm,
     },
     /// The release of the CLCM paper's section 3.3: for `period`, only frames received on `ingress` leave by `egress`
-    /// at `priority`, and the ingress buffer of `ingress` is larger by `extra`. With Levels, Level D gets
-    /// additional room of the size of the smallest budget; the release is refused unless a frame from `ingress` that
-    /// has come further than D links waits for another switch.
+    /// at `priority`, and the ingress buffer of `ingress` is larger by `extra`. With Levels, Level D gets additional
+    /// room of the size of the smallest budget. The release is refused unless a frame from `ingress` that has come
+    /// further than D links waits for another switch.
     ///
     /// Repeating it while it is active prolongs it. A second `ingress` for the same egress is refused until the first
     /// one's period is over, but replaces a mere preference.
@@ -94,9 +94,9 @@ pub enum Command {
         /// The port.
         port: PortId,
     },
-    /// Reports that the transmitter of `port` completes frames, or has stopped to. While it has stopped, frames for the
-    /// port are dropped as [`PortDown`](crate::DropReason::PortDown): nothing else would bound how long they occupy the
-    /// buffers of other ports. Frames already with the transmitter stay there.
+    /// Reports that the transmitter of `port` completes frames, or has stopped completing them. Meanwhile, frames for
+    /// the port are dropped as [`PortDown`](crate::DropReason::PortDown): nothing else would bound how long they occupy
+    /// the buffers of other ports. Frames already with the transmitter stay there.
     SetTransmitter {
         /// The port.
         port: PortId,
@@ -121,8 +121,8 @@ pub enum Command {
         neighbour: Neighbour,
     },
     /// Sends and obeys Feedback on `port` in this coding. The Feedback in force is resent at once. The buffers of a
-    /// port configured for grants hold no more than it grants: in another coding, if they have no room for the frames
-    /// of a round trip, the port sends Feedback D until it grants frames again. Setting the same coding again has no
+    /// port configured for grants hold no more than it grants. If they have no room for the frames of a round trip, the
+    /// port sends Feedback D in another coding, until it grants frames again. Setting the same coding again has no
     /// effect.
     SetFeedback {
         /// The port.
@@ -213,8 +213,8 @@ pub enum Command {
     },
     /// Moves recent flows off (`egress`, `priority`): the Loop Breaker's rerouting (CLCM paper, section 3.2.2). Each
     /// goes to a member of its destination's group that is up, is neither `egress` nor the flow's ingress port, and, if
-    /// there is a choice, is not suspected of a deadlock at `priority`; among several, to the one to which this command
-    /// has moved the fewest flows.
+    /// there is a choice, is not suspected of a deadlock at `priority`. Among several, the one to which this command
+    /// has moved the fewest flows is chosen.
     ///
     /// Only frames that arrive later take the new path. Produces an
     /// [`EventKind::FlowMoved`](crate::event::EventKind::FlowMoved) for each flow and an

@@ -39,8 +39,8 @@ pub struct LevelRules {
     /// Minimum Level of the class's frames, in every switch of the network. They may then reach Level `level_min` + h
     /// after h links, so D must cover the longest route plus this.
     pub level_min: Level,
-    /// False for a class that sends regardless of Feedback, because the buffers behind each link belong to it alone and
-    /// are large enough: no Feedback is sent for it, and excess frames are dropped.
+    /// False for a class that sends regardless of Feedback, because the buffers behind each link belong only to it and
+    /// are large enough. No Feedback is sent for it, and excess frames are dropped.
     pub obeys_feedback: bool,
 }
 
@@ -182,7 +182,7 @@ pub struct ClassConfig {
     /// ([`PoolConfig::thresholds_alone`](super::PoolConfig::thresholds_alone)), and only the headroom applies.
     pub pool: Option<PoolShare>,
     /// Credits of the class, whose `mode` is then PFC: xoff and headroom together are the room for which credits are
-    /// given. A second headroom is what a release lends, and the thresholds apply to neighbours without credits.
+    /// given. A release lends a second headroom, and the thresholds apply to neighbours without credits.
     pub credits: Option<CreditConfig>,
 }
 

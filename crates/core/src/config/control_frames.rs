@@ -31,8 +31,8 @@ impl fmt::Debug for FabricKey {
 pub struct AuthenticationConfig {
     /// The fabric's key.
     pub key: FabricKey,
-    /// Seed of the nonces by which the two ends of a link tell present frames from old ones; must differ at every
-    /// start.
+    /// Seed of the nonces with which the two ends of a link distinguish present frames from old ones; must
+    /// differ at every start.
     pub seed: u64,
     /// Sequence numbers start above this one. It must exceed all numbers used before: nanoseconds of the wall clock do,
     /// unless the clock is set back.

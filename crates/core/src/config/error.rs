@@ -41,7 +41,7 @@ pub enum ConfigError {
         budget: Bytes,
         gamma_max: Bytes,
     },
-    #[error("priority {priority}, port {port}: budget b_{level} ({budget}) must be at least γmax ({gamma_max}) and what arrives in the round trip time of {} ms ({reserve}): {needed}. Enlarge the buffer, or shorten the round trip time", .round_trip.as_secs_f64() * 1e3)]
+    #[error("priority {priority}, port {port}: budget b_{level} ({budget}) must be at least γmax ({gamma_max}) plus the arrivals in the round trip time of {} ms ({reserve}): {needed}. Enlarge the buffer, or shorten the round trip time", .round_trip.as_secs_f64() * 1e3)]
     RoundTripTooLong {
         priority: Priority,
         port: usize,
@@ -72,7 +72,7 @@ pub enum ConfigError {
         rate_min: BitRate,
         rate_max: BitRate,
     },
-    #[error("priority {priority}: at {rate_max} a frame of {frame} takes {} ms, and the detector would take that for a deadlock after {} ms (detect). Raise the highest rate or the detection time", .takes.as_secs_f64() * 1e3, .detect.as_secs_f64() * 1e3)]
+    #[error("priority {priority}: at {rate_max} a frame of {frame} takes {} ms, and the detector would report that as a deadlock after {} ms (detect). Raise the highest rate or the detection time", .takes.as_secs_f64() * 1e3, .detect.as_secs_f64() * 1e3)]
     RateMaxTooLow {
         priority: Priority,
         rate_max: BitRate,

@@ -20,7 +20,7 @@ pub struct RouteConfig {
     /// Ports by one of which they leave: the members of the group. Never empty, without duplicates.
     pub ports: Vec<PortId>,
     /// Number of buckets, from the number of members to [`BUCKETS_MAX`]; unused for a single member. A flow belongs to
-    /// bucket (flow hash modulo this), and a bucket to one member; at the start the buckets are dealt to the members in
+    /// bucket (flow hash modulo this), and a bucket to one member. At the start the buckets are dealt to the members in
     /// the order of port numbers.
     pub buckets: u16,
     /// Flows, by hash, that leave by this member regardless of their bucket, as with
@@ -137,8 +137,8 @@ pub struct MoveConfig {
     pub proves: bool,
 }
 
-/// Treatment of frames without a route of their own: those to group addresses and, with learning,
-/// those to unknown addresses.
+/// Treatment of frames without a route: those to group addresses and, with learning, those to unknown
+/// addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FloodConfig {
     /// This switch's ports of the flooding tree: the links that flooded frames use, which form no loop, and the ports

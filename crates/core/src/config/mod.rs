@@ -64,7 +64,7 @@ pub struct SwitchConfig {
     pub ecmp: EcmpConfig,
     /// The recent-flow monitor.
     pub flows: FlowMonitorConfig,
-    /// Treatment of frames without a route of their own.
+    /// Treatment of frames without a route.
     pub flood: FloodConfig,
     /// Maximum number of learned addresses; zero turns off learning and the flooding of unknown addresses. Only for
     /// networks without loops, or with [`flood.tree`](FloodConfig::tree).

@@ -1,9 +1,9 @@
 //! Pools: memory shared by the ingress buffers of several (port, priority), and the limit of each.
 //!
-//! The model is that of switch chips and of SONiC: a buffer has its own reserve, takes memory from the pool up to a
-//! threshold, and, if its class is lossless, has room in the pool's headroom for frames that arrive after the pause. A
-//! dynamic threshold is a multiple α of the free memory of the pool (A. K. Choudhury, E. L. Hahne: Dynamic queue length
-//! thresholds for shared-memory packet switches, IEEE/ACM Transactions on Networking 6 (2), 1998).
+//! The model is that of switch chips and of SONiC. A buffer has its own reserve, and takes memory from the pool up to a
+//! threshold. If its class is lossless, it also has room in the pool's headroom for frames that arrive after the pause.
+//! A dynamic threshold is a multiple α of the free memory of the pool (A. K. Choudhury, E. L. Hahne: Dynamic queue
+//! length thresholds for shared-memory packet switches, IEEE/ACM Transactions on Networking 6 (2), 1998).
 
 use super::{ClassConfig, ClassMode, ConfigError, PfcThresholds, PortConfig, SwitchConfig};
 use crate::units::{Bytes, Priority};
@@ -33,8 +33,8 @@ impl PoolConfig {
         }
     }
 
-    /// Returns the memory available to a buffer with this share beside its headroom while all others are empty: its
-    /// reserve, and α·S/(1+α) of the pool or its static threshold.
+    /// Returns the memory available to a buffer with this share, in addition to its headroom, while all
+    /// others are empty: its reserve, and α·S/(1+α) of the pool or its static threshold.
     pub fn alone(&self, share: &PoolShare) -> Bytes {
         share.reserved + share.threshold.with_buffers(self.size, 1)
     }

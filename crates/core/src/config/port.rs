@@ -20,7 +20,7 @@ crate::named! {
     pub enum Neighbour {
         /// Unknown: Feedback is sent in a form that both kinds understand.
         Unknown => "unknown" (default),
-        /// It speaks the Level protocol.
+        /// It supports the Level protocol.
         Enhanced => "enhanced",
         /// It supports only 802.3x and PFC. Nothing is lost, but freedom from deadlock is no longer guaranteed.
         Regular => "regular",
@@ -93,7 +93,8 @@ crate::named! {
 /// Room above xoff that a port's cable needs, if the cable is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CableRoom {
-    /// The headroom of each lossless buffer of the port whose class goes [by cables](super::ClassConfig::headroom_by_cable).
+    /// The headroom of each lossless buffer of the port whose class takes it [by
+    /// cables](super::ClassConfig::headroom_by_cable).
     pub headroom: Bytes,
     /// The longest round trip time T for which this headroom suffices. Longer ones measured by echo messages are
     /// reported; with [`UNLIMITED`](Self::UNLIMITED), the cable causes no such messages.

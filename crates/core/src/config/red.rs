@@ -51,7 +51,8 @@ crate::named! {
     pub enum MarkAt {
         /// On admission, as in RED and DCQCN: the backlog ahead of the frame.
         Arrival => "arrival" (default),
-        /// On departure: the backlog behind the frame. The receiver learns of congestion one queue earlier.
+        /// On departure: the backlog behind the frame. The receiver is notified of congestion one queue
+        /// earlier.
         Departure => "departure",
         /// At no time: nothing is marked, and the thresholds have no effect.
         Never => "never",

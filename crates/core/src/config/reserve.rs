@@ -8,10 +8,10 @@ const REPEATS: u64 = 8;
 /// Space that a Receiving Queue keeps free for frames in flight when a Feedback is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserve {
-    /// Maximum charge of what arrives in the round-trip time, in frames of the length that wastes most of their cells.
+    /// Maximum charge of arrivals in the round-trip time, in frames of the length that wastes most of their cells.
     pub round_trip: Bytes,
-    /// A restricting Feedback is repeated whenever this much has arrived since: several in a row may get lost, and
-    /// there is room for what arrives meanwhile.
+    /// A restricting Feedback is repeated whenever this much has arrived since: several in a row may be lost, and
+    /// there is room for frames that arrive meanwhile.
     pub repeat_after: Bytes,
 }
 

@@ -23,7 +23,7 @@ pub struct XonNotBelowXoff {
 
 impl PfcThresholds {
     /// Pauses the neighbour when the ingress buffer holds at least `xoff`, lets it resume at `xon` or less, and has
-    /// `headroom` above `xoff` for what arrives until the pause takes effect.
+    /// `headroom` above `xoff` for frames that arrive until the pause takes effect.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl PfcThresholds {
         self.xon
     }
 
-    /// Room above xoff for what arrives until the pause takes effect.
+    /// Room above xoff for frames that arrive until the pause takes effect.
     pub const fn headroom(self) -> Bytes {
         self.headroom
     }

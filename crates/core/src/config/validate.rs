@@ -150,7 +150,7 @@ impl SwitchConfig {
         })
     }
 
-    /// b_i ≥ γmax + rT for every i. The paper requires it of b_1 alone (equation 23), but its proof of freedom from
+    /// b_i ≥ γmax + rT for every i. The paper requires it only of b_1 (equation 23), but its proof of freedom from
     /// deadlock needs it of all: lemma 3 concludes from m_k ≥ b_k that the Feedback falls below k, and with round trips
     /// that follows only from m_k ≥ γmax + rT.
     fn validate_budgets(&self, priority: Priority, budgets: &Budgets) -> Result<(), ConfigError> {

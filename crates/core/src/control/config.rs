@@ -45,8 +45,8 @@ crate::named! {
     /// 3.2.2).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum NoAlternative {
-        /// It forwards the elections of others and does not stand itself, so that another switch is elected. It stands
-        /// only if that has had no result for long, or paths change.
+        /// It forwards the elections of others but is no candidate itself, so that another switch is elected.
+        /// It becomes a candidate only if no switch was elected for long, or paths change.
         Forward => "forward",
         /// It takes part in the election, and reroutes flows that reach the blocked egress from outside the loop.
         RerouteEntering => "reroute-entering",

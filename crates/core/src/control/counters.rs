@@ -16,7 +16,7 @@ crate::counters! {
             "CLCM messages of other switches that were forwarded."
             { clcm_forwarded []; }
         LOOPS_FOUND "weir_loops_found_total" [] Always
-            "Loops that this switch found: its own identifier came back."
+            "Loops that this switch found: its own identifier returned."
             { loops_found []; }
         MASTER_ACTIONS "weir_loop_master_actions_total" [] Always
             "Times that this switch acted as the elected master of a loop: one for each step."
@@ -50,9 +50,9 @@ crate::counters! {
         LLDP_DISCARDED "weir_lldp_discarded_total" ["port", "reason"] Always
             "LLDP frames not sent or not used, by reason."
             {
-                unsent ["unsent"] "LLDP frames that the device did not take.";
+                unsent ["unsent"] "LLDP frames that the device did not accept.";
                 malformed ["malformed"] "LLDP frames that cannot be read (statsFramesInErrorsTotal).";
-                limited ["too_fast"] "LLDP frames that came in faster than they are looked at.";
+                limited ["too_fast"] "LLDP frames that arrived faster than they are processed.";
                 table_full ["too_many_neighbours"]
                     "Announcements of further neighbours than there is room for (tooManyNeighbors).";
             }
@@ -61,6 +61,6 @@ crate::counters! {
             { malformed_tlvs [] "TLVs in frames otherwise understood that hold what they must not (statsTLVsDiscardedTotal)."; }
         LLDP_EXPIRED "weir_lldp_expired_total" ["port"] Always
             "Neighbours whose TTL expired."
-            { expired [] "Neighbours that were not heard for as long as they wanted to be believed (statsAgeoutsTotal)."; }
+            { expired [] "Neighbours that were silent for longer than their time to live (statsAgeoutsTotal)."; }
     }
 }

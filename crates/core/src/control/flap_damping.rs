@@ -16,7 +16,7 @@ pub struct DampingConfig {
     pub suppress: u32,
     /// Penalty below which it is used again.
     pub reuse: u32,
-    /// Longest time for which a link that has stopped to flap is suppressed.
+    /// Longest time for which a link that has stopped flapping is suppressed.
     pub max_suppress: Duration,
 }
 

@@ -11,8 +11,8 @@ const PASSED_ON_MAX: usize = 8;
 const LOOPS_PER_SPUID: u8 = 8;
 
 /// CLCM intervals for which a switch that could move no flow stays out of the election: initial value, doubled each
-/// time up to the maximum. At the default interval of 20 ms that is 0.16 s to 1.28 s. A switch that stays out sends no
-/// messages of its own.
+/// time up to the maximum. At the default interval of 20 ms that is 0.16 s to 1.28 s. A switch that stays out
+/// originates no messages.
 const STAY_OUT_FIRST: u64 = 8;
 const STAY_OUT_MAX: u64 = 64;
 
@@ -128,7 +128,7 @@ impl Suspect {
     }
 
     /// Counts a loop found under this identifier. Returns true when that has happened too often for the identifier to
-    /// be unique: another switch may have the same, and its messages would be taken for ours.
+    /// be unique: another switch may have the same, and its messages would be mistaken for ours.
     fn is_worn_out(&mut self) -> bool {
         self.loops_found = self.loops_found.saturating_add(1);
         self.loops_found > LOOPS_PER_SPUID

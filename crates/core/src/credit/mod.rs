@@ -1,4 +1,4 @@
-//! Credits: a sender counts what its neighbour can certainly store, and never exceeds it.
+//! Credits: a sender counts the bytes that its neighbour can certainly store, and never exceeds them.
 //!
 //! [`CreditSender`] and [`CreditReceiver`] are the two ends of one direction of a link, for all of its classes with
 //! credits. They do no I/O and read no clock. A switch has one of each for every port; a host that obeys credits has
@@ -48,7 +48,7 @@ crate::named! {
 pub struct CreditConfig {
     /// Bytes per credit: a whole number of cells.
     pub size: Bytes,
-    /// Bytes needed to store a frame beside its own length, at most 127.
+    /// Bytes needed to store a frame in addition to its length, at most 127.
     pub overhead: u8,
     /// Treatment of a neighbour that does not use credits.
     pub fallback: CreditFallback,

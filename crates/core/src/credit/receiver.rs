@@ -1,4 +1,4 @@
-//! The receiving end: promises room, and counts what has arrived of its promises.
+//! The receiving end: promises room, and counts the arrivals that use it.
 //!
 //! R_CF is a promise here. It is only raised to R_CC + window − limit, where the window is the amount that can
 //! certainly be stored at that moment. In an epoch without losses that is the number of credits whose frames have left.
@@ -120,8 +120,8 @@ impl Channel {
         ahead(self.given(), self.arrived).max(0) as u32
     }
 
-    /// Returns true if a sender can have consumed this many credits and know this R_CF. It consumes at most what it was
-    /// given; it may have consumed less, since a message may be late.
+    /// Returns true if a sender can have consumed this many credits and know this R_CF. It consumes at most the given
+    /// credits; it may have consumed fewer, since a message may be late.
     fn is_plausible(&self, record: &Consumed) -> bool {
         const MOST: i32 = 2 * CREDIT_LIMIT_MAX as i32;
         let unused = ahead(self.given(), record.consumed);
@@ -247,7 +247,7 @@ impl CreditReceiver {
         self.answers >= ANSWERS_NEEDED
     }
 
-    /// Processes a CC_Update. Returns true if it may have changed what can be promised; then [`promise`](Self::promise)
+    /// Processes a CC_Update. Returns true if the available promises may have changed; then [`promise`](Self::promise)
     /// must be called for each class.
     pub fn receive(&mut self, times: &CreditTimes, update: &CreditUpdate) -> bool {
         let CreditRecords::Consumed(records) = &update.records else {

@@ -8,7 +8,7 @@ use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
 /// Interval between messages until the neighbour has answered, as a multiple of the refresh time.
 const HELLO_REFRESHES: u64 = 10;
 
-/// Sends only what the neighbour has given credits for.
+/// Sends only frames for which the neighbour has given credits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CreditSender {
     epoch: u32,
@@ -117,7 +117,7 @@ impl CreditSender {
         self.update_due = true;
     }
 
-    /// Processes a CF_Update. Returns true if it may have changed what can be sent.
+    /// Processes a CF_Update. Returns true if the sendable frames may have changed.
     pub fn receive(&mut self, update: &CreditUpdate) -> bool {
         let CreditRecords::Freed(records) = &update.records else {
             return false;
@@ -203,8 +203,8 @@ impl CreditSender {
         next_at != core::mem::replace(&mut self.next_at, next_at)
     }
 
-    /// Sets aside up to `most` credits for frames sent on another path, and returns their number. Enough for `longest`
-    /// remain available.
+    /// Reserves up to `most` credits for frames sent on another path, and returns their number. Enough for
+    /// `longest` remain available.
     pub fn set_aside(&mut self, priority: Priority, most: u32) -> u32 {
         let Some(channel) = &mut self.channels[priority.index()] else {
             return 0;
@@ -215,7 +215,7 @@ impl CreditSender {
         credits
     }
 
-    /// Returns credits that were set aside in this epoch and not used.
+    /// Returns credits that were reserved in this epoch and not used.
     pub fn take_back(&mut self, priority: Priority, credits: u32) {
         if let Some(channel) = &mut self.channels[priority.index()] {
             let credits = credits.min(channel.used());

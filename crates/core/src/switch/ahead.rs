@@ -15,7 +15,7 @@ impl Switch {
         self.forwarding.likely_port(destination, flow_hash)
     }
 
-    /// Reads what [`likely_egress`](Self::likely_egress) will look up. O(1).
+    /// Prefetches the entry that [`likely_egress`](Self::likely_egress) will look up. O(1).
     #[inline]
     pub fn read_route(&self, destination: MacAddress) -> u64 {
         self.forwarding.reads(destination)

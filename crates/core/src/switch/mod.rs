@@ -2,9 +2,9 @@
 //!
 //! A frame enters through `admission`, waits in the `virtual_queues`, and leaves through `schedule`; `forwarding` finds
 //! its egress. The `link` exchanges messages with the neighbours; `levels` and `credits` implement two protocols of
-//! classes. `recovery` handles stalls, `observe` shows them, and `commands` applies the control plane's commands. What
-//! others must be told goes to the `outbox`. The [`Switch`] and its ports are composed of the parts of all modules, and
-//! each module adds methods to both.
+//! classes. `recovery` handles stalls, `observe` shows them, and `commands` applies the control plane's
+//! commands. Notifications go to the `outbox`. The [`Switch`] and its ports are composed of the parts of all modules,
+//! and each module adds methods to both.
 //!
 //! Design: docs/src/internals/design/core.md.
 
@@ -87,8 +87,8 @@ pub enum Transmission {
 ///
 /// * calls [`poll_event`](Self::poll_event) until it returns `None`,
 /// * calls [`transmit`](Self::transmit) for each port that can take a frame, until it returns `None`. Its result may
-///   change with every other call, and with time; a caller with many ports learns from [`poll_ready`](Self::poll_ready)
-///   and [`next_transmit`](Self::next_transmit) which ports to ask;
+///   change with every other call, and with time; with many ports, [`poll_ready`](Self::poll_ready) and
+///   [`next_transmit`](Self::next_transmit) report which ports to ask;
 /// * calls [`next_timeout`](Self::next_timeout) again, and [`handle_timeout`](Self::handle_timeout) at that time or
 ///   later. Early or repeated calls have no effect. A caller that asks each port for `next_transmit` needs only
 ///   [`next_timer`](Self::next_timer), again whenever [`timers_moved`](Self::timers_moved) returns true;

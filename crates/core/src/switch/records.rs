@@ -1,8 +1,8 @@
 //! Records by index, up to a bound, in memory that is allocated on first use, or all at once.
 //!
-//! A switch has room for as many frames as its buffers hold, and seldom uses much of it: a simulated network of many
-//! switches allocates only the memory that its frames have needed, and keeps it dense. A daemon allocates everything at
-//! the start ([`touch`](Records::touch)), and nothing after that.
+//! A switch has room for as many frames as its buffers hold, and seldom uses much of it. A simulated network of many
+//! switches therefore allocates only the memory that its frames have needed, and keeps it dense. A daemon allocates
+//! everything at the start ([`touch`](Records::touch)), and nothing after that.
 
 use core::ops::{Deref, DerefMut};
 

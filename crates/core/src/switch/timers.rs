@@ -6,7 +6,7 @@ use super::Switch;
 use crate::units::{Instant, PortId};
 
 impl Switch {
-    /// Does what is due at `now`. O(ports × lossless priorities).
+    /// Runs the timers that are due at `now`. O(ports × lossless priorities).
     pub fn handle_timeout(&mut self, now: Instant) {
         self.ready.note_all();
         for index in 0..self.ports.len() {

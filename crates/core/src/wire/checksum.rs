@@ -140,7 +140,8 @@ impl Sum {
         sum as u16
     }
 
-    /// The checksum of everything added, which includes the pseudo header's sum. Never zero, which UDP takes for none.
+    /// The checksum of everything added, which includes the pseudo header's sum. Never zero, which means no checksum
+    /// in UDP.
     pub fn checksum(self) -> u16 {
         match !self.folded() {
             0 => 0xFFFF,

@@ -24,7 +24,7 @@ pub const CONTROL_FRAME_LENGTH_MAX: usize = clcm::FRAME_LENGTH_MAX + seal::SEAL_
 /// Reason why bytes are not a frame of the expected kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Fewer bytes than the format's fixed part, or than its own length field says.
+    /// Fewer bytes than the format's fixed part, or than its length field states.
     #[error("frame too short")]
     TooShort,
     /// Another protocol.

@@ -1,5 +1,5 @@
-//! Requests for the MAC address of a network address, which hosts send to a group because they do not know it: ARP
-//! requests (RFC 826) and IPv6 neighbor solicitations (RFC 4861, section 4.3).
+//! Requests for the MAC address of a network address, which hosts send to a group address: ARP requests (RFC
+//! 826) and IPv6 neighbor solicitations (RFC 4861, section 4.3).
 //!
 //! Excludes messages that all hosts must receive: announcements and probes of a host's own address (RFC 5227, sections
 //! 2.1.1 and 2.3), and duplicate address detection (RFC 4862, section 5.4.2).

@@ -1,5 +1,5 @@
-//! Proof that a CLCM, echo or credit frame comes from a switch that has the fabric's key, and is current: a trailer
-//! after the message and its padding, which switches without authentication treat as padding.
+//! Proof that a CLCM, echo or credit frame comes from a switch that has the fabric's key, and is current. It is a
+//! trailer after the message and its padding, which switches without authentication treat as padding.
 //!
 //! | offset from the end | length | field |
 //! |---|---|---|

@@ -13,7 +13,7 @@ const LINE: BitRate = BitRate::from_mbit(1000);
 const EGRESS: PortId = PortId::new(0);
 const HOSTS: u8 = 3;
 const LOSSLESS: usize = 3;
-/// Time of a run: some 8,000 of the longest frames.
+/// Time of a run: about 8,000 of the longest frames.
 const SPAN: Duration = Duration::from_millis(100);
 
 fn address(number: u8) -> MacAddress {

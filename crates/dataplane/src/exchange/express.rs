@@ -95,6 +95,7 @@ pub enum ExpressOrder {
         /// [`Express::Open`], or the reason against it.
         state: Express,
     },
-    /// Frames that programs had passed on by (ingress, priority) before a grace period; those not yet received are lost.
+    /// Frames that programs had forwarded, by (ingress, priority), before a grace period; those not yet received are
+    /// lost.
     Missing(ByFlow),
 }

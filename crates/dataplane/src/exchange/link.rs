@@ -38,7 +38,7 @@ pub trait Requests: Send {
 
 /// The dataplane accepts no more requests now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the queue to the dataplane is full")]
+#[error("the queue to the dataplane is full; try again in a moment")]
 pub struct Busy;
 
 /// The XDP programs of all ports.

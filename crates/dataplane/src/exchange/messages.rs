@@ -72,7 +72,7 @@ pub enum Request {
     },
     /// Take readings for this series, or clear the slot.
     Series {
-        /// Which place, below [`PLACES`](super::series::PLACES).
+        /// Index of the place, below [`PLACES`](super::series::PLACES).
         place: usize,
         /// The series.
         series: Option<Arc<Series>>,
@@ -84,7 +84,7 @@ pub enum Request {
         /// The impairment.
         impairment: Option<Arc<Impairment>>,
     },
-    /// Forward requests for the addresses of these stations to them alone.
+    /// Forward requests for the addresses of these stations only to them.
     Stations(Arc<Stations>),
     /// Copy frames for these mirrors, whose output ports are already reserved.
     Mirrors(Arc<Mirrors>),

@@ -73,8 +73,8 @@ impl Mirrors {
         self.vlans.iter().any(Option::is_some)
     }
 
-    /// Returns true if the mirror at `place` copies frames of `vlan`; `None` stands for frames
-    /// without a VLAN.
+    /// Returns true if the mirror at `place` copies frames of `vlan`; `None` means frames without a
+    /// VLAN.
     pub(crate) fn selects(&self, place: usize, vlan: Option<VlanId>) -> bool {
         match self.vlans.get(place) {
             Some(Some(vlans)) => vlan.is_some_and(|vlan| vlans.contains(vlan)),

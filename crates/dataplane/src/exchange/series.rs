@@ -1,10 +1,10 @@
 //! Series: readings of queues, pauses and drops at intervals down to a millisecond, for records and exports.
 //!
-//! The dataplane thread takes readings without a request and with its own time, before it changes the switch: readings that
-//! became due while it slept or worked show the switch as it was then. All memory is allocated before the first reading. A
-//! [`Series`] is shared by that thread and one reader, which [takes](Series::take) readings and [returns](Series::recycle)
-//! them. Readings without room, and readings too old to be taken, are counted as lost. Readings are totals since the start,
-//! so sums over a series stay correct without the lost ones.
+//! The dataplane thread takes readings without a request and with its own time, before it changes the switch. Readings
+//! that became due while it slept or worked show the state at their times. All memory is allocated before the first
+//! reading. A [`Series`] is shared by that thread and one reader, which [takes](Series::take) readings and
+//! [returns](Series::recycle) them. Readings without room, and readings too old to be taken, are counted as lost.
+//! Readings are totals since the start, so sums over a series stay correct without the lost ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -290,7 +290,7 @@ impl Reader {
     }
 }
 
-/// Places of recordings, taken by those who want one.
+/// Places of recordings; each recorder takes one.
 #[derive(Debug, Default)]
 pub struct SeriesPlaces(Mutex<[bool; SERIES_MAX]>);
 

@@ -399,7 +399,7 @@ impl Tap {
 /// The taps of a thread that sees frames.
 #[derive(Debug, Default)]
 pub struct Taps {
-    /// Derived from the others: every frame asks for it.
+    /// Derived from the others, since every frame needs it.
     is_on: bool,
     /// By fate: the taps that may want such a frame.
     by_fate: [Wanting; Fate::ALL.len()],

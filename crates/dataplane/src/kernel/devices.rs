@@ -19,7 +19,7 @@ pub(crate) struct Device {
     pub(crate) driver: &'static Driver,
     /// True if native mode is useless for this kind of device.
     pub(crate) generic_only: bool,
-    /// True if it is no hardware, so that the kernel at its peer may leave checksums unfinished.
+    /// True if it is no hardware, so the kernel at its peer may leave checksums unfinished.
     pub(crate) is_virtual: bool,
     /// True if it had a link before any change to it.
     pub(crate) had_link: bool,
@@ -158,7 +158,7 @@ fn check_kind(config: &DaemonConfig, port: &Port, nature: &Nature) -> Result<boo
                 port = port.name,
                 device = port.device,
                 kind = nature.kind,
-                "nothing is known about devices of this kind: `switchctl ports` counts the frames that one loses"
+                "this kind of device is unknown and may lose frames: `switchctl ports` counts them"
             );
             Ok(false)
         }

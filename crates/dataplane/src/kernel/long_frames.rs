@@ -43,7 +43,7 @@ fn bring_up_with_lro(device: &str, feature: u32) -> std::io::Result<()> {
 ///
 /// # Errors
 ///
-/// When `lro` is off and must not or cannot be switched on, so that long frames would be lost.
+/// When `lro` is off and must not or cannot be switched on: long frames would be lost.
 pub(crate) fn check(
     config: &DataplaneConfig,
     port: &Port,
@@ -78,7 +78,7 @@ pub(crate) fn check(
             port = port.name,
             device = name,
             mend = up_with_lro(name),
-            "lro is off: frames above {} B may be lost, and are rx_other then",
+            "lro is off: frames above {} B may be lost, and then count as rx_other",
             longest.get()
         );
         return Ok(None);

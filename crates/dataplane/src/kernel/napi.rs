@@ -46,7 +46,7 @@ impl Deferred {
             tracing::warn!(
                 device = name,
                 error = %reason(&error),
-                "this device asks for interrupts as it did: `napi-defer` needs {} or newer; before, write to napi_defer_hard_irqs and gro_flush_timeout in /sys/class/net/{name}",
+                "interrupts of this device are unchanged: `napi-defer` needs {} or newer; on older kernels, write to napi_defer_hard_irqs and gro_flush_timeout in /sys/class/net/{name}",
                 NAPI_DEFER.since
             );
         }
@@ -62,7 +62,7 @@ impl Deferred {
             };
             if let Err(error) = napi::set(napi.id, before) {
                 let device = &self.device;
-                tracing::debug!(device, %error, "a NAPI keeps its settings, or disappeared with its device");
+                tracing::debug!(device, %error, "cannot restore a NAPI's settings; it may have disappeared with its device");
             }
         }
     }

@@ -9,7 +9,7 @@ use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, Soc
 use weir_core::wire::ethernet::{ETHERTYPE_MAC_CONTROL, NEAREST_BRIDGE_ADDRESS};
 use weir_core::wire::lldp::ETHERTYPE_LLDP;
 
-/// Receive buffer of one socket in bytes, as the kernel accounts memory: some dozens of frames. Further frames are dropped
+/// Receive buffer of one socket in bytes, as the kernel accounts memory: a few dozen frames. Further frames are dropped
 /// and counted.
 const RECEIVE_BUFFER: usize = 64 * 1024;
 

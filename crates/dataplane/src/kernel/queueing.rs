@@ -1,8 +1,8 @@
 //! Devices without room for a frame.
 //!
-//! A veth passes frames to its peer through a ring of 256 entries. When the ring is full, it drops the frame unless it has a
-//! queueing discipline; with one it reports that it is full, and the frame stays in the TX ring. AF_XDP frames never enter
-//! that discipline; it only has to exist. A port therefore gets one for as long as it has the device.
+//! A veth passes frames to its peer through a ring of 256 entries. When the ring is full, it drops the frame unless it
+//! has a queueing discipline. With one it reports that it is full, and the frame stays in the TX ring. AF_XDP frames
+//! never enter that discipline; it only has to exist. A port therefore gets one for as long as it has the device.
 
 use weir_config::kernels::FULL_VETH;
 use weir_netlink::queueing;
@@ -44,7 +44,7 @@ impl Queueing {
     /// Removes it. The device may be gone.
     pub(crate) fn put_back(&self) {
         if let Err(error) = queueing::remove(self.index, OURS) {
-            tracing::debug!(%error, "a device's queueing discipline remains, or disappeared with it");
+            tracing::debug!(%error, "cannot remove a queueing discipline; it may have disappeared with its device");
         }
     }
 }

@@ -10,11 +10,11 @@ use super::socket::SocketOptions;
 pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String {
     let (device, driver, queue) = (options.device, options.driver, options.queue);
     let required = options.zero_copy == ZeroCopy::Require;
-    let on_with_copying = "zero-copy = \"auto\" goes on in copy mode";
+    let on_with_copying = "zero-copy = \"auto\" continues in copy mode";
     match code {
         Some(Errno::EPERM | Errno::EACCES) => "it needs CAP_NET_RAW (or root)".to_owned(),
         Some(Errno::EBUSY) => format!(
-            "another socket has queue {queue}: end whoever uses it; a socket that is closed has it until each frame that it sent is freed, by the device and by who received it"
+            "another socket has queue {queue}: end the program that uses it; a closed socket keeps it until every frame that it sent is freed by the device and the receiver"
         ),
         Some(Errno::EINVAL) if required => {
             let needs = match driver {

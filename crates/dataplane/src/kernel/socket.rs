@@ -336,7 +336,7 @@ impl Lane for XdpSocket {
         self.scratch.get(..count).unwrap_or(&[])
     }
 
-    /// Limits lent chunks to what the RX ring holds, so that it cannot overflow. The fill ring may have less room: the
+    /// Limits lent chunks to the size of the RX ring, so that it cannot overflow. The fill ring may have less room: the
     /// kernel passes frames on before it marks their entries as free.
     fn fill_room(&mut self) -> usize {
         let free = self.fill.nb_free(BATCH as u32) as usize;

@@ -9,7 +9,7 @@ use super::messages::{KernelLosses, Rings};
 /// Frames in and out of one queue of a device: either an AF_XDP socket served by the same thread, or the queues to the
 /// thread that serves it.
 ///
-/// The holder of a descriptor owns its chunk. A lane takes back only chunks that it was given.
+/// The holder of a descriptor owns its chunk. A lane accepts only chunks that it handed out.
 pub(crate) trait Lane {
     /// Returns received frames, or parts of frames in order, at most `most` and at most one batch; the caller now holds
     /// their chunks. Returns fewer only when there are no more.

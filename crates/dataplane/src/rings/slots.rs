@@ -17,7 +17,7 @@ const KEPT_PART: u64 = 4;
 pub(crate) trait Words: Debug {
     /// Returns the slots taken by frames without a credit since the start.
     fn entered(&self) -> u64;
-    /// Returns the number of frames that the program has begun to pass on. Read last, it includes all of these.
+    /// Returns the number of frames that the program has begun to forward. Read last, it includes all of these.
     fn begun(&self) -> u64;
     /// Returns the number of these frames that the socket will not get.
     fn returned(&self) -> u64;

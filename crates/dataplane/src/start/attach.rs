@@ -408,7 +408,7 @@ pub(crate) fn check_queues(
                 port = port.name,
                 device = port.device,
                 queue,
-                "frames of a queue without a socket go to the kernel, as `fallback` says"
+                "frames of a queue without a socket go to the kernel, as `fallback` requires"
             );
             Ok(())
         }

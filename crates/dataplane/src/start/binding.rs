@@ -34,9 +34,9 @@ pub(crate) struct Wish {
 /// Allocates memory of `chunks` chunks, and a socket on it for every queue of the ports that have a
 /// device.
 ///
-/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the first decides, and later
-/// ones that cannot do the same are refused. With `zero-copy = "auto"`, a single port without zero-copy therefore puts all
-/// ports into copy mode.
+/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode. The first decides, and
+/// later ones that cannot do the same are refused. With `zero-copy = "auto"`, a single port without zero-copy therefore
+/// puts all ports into copy mode.
 pub(crate) fn bind(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -69,7 +69,7 @@ pub(crate) fn bind(
         device = port(sharing),
         without = port(bound.sockets.len()),
         %refused,
-        "the kernel has no memory for ports with and without zero-copy: all ports are copied"
+        "the kernel shares no memory between ports with and without zero-copy: all ports are copied"
     );
     // Once used by a zero-copy socket, a UMEM accepts only such sockets.
     drop(bound);

@@ -61,7 +61,7 @@ impl Reserve {
         let core = core(&settled, &devices, secrets);
         let bare = Self::bare(config, read_secret);
         if let Err(error) = grow_descriptor_table(DESCRIPTORS_OF_A_PORT * config.ports.len()) {
-            tracing::debug!(%error, "the table of descriptors grows while neighbours are paused");
+            tracing::debug!(%error, "cannot grow the descriptor table now; it will grow while neighbours are paused");
         }
         Ok(Self {
             programs: Programs::load(config, &devices, bare.express.path())?,

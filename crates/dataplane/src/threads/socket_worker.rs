@@ -131,7 +131,7 @@ impl<L: Lane> SocketWorker<L> {
         }
     }
 
-    /// Works until nothing was to do for a while, then sleeps.
+    /// Works until it was idle for a while, then sleeps.
     fn turn(&mut self, stopping: &AtomicBool) {
         let mut last_work = (self.clock)();
         loop {

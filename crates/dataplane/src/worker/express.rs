@@ -18,8 +18,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(7);
 /// from the programs.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Maximum time that the core waits for frames in flight after closing an egress; a poll is much shorter. A later count is
-/// wrong, and the egress stays closed as long as it is.
+/// Maximum time that the core waits for frames in flight after closing an egress; a poll is much shorter. A later count
+/// is wrong, and keeps the egress closed.
 const ON_WAY_MAX: Duration = Duration::from_millis(50);
 
 /// This thread's state besides the words. Without words there is no path.

@@ -10,7 +10,8 @@ use crate::rings::io::{Io, BATCH, COMPLETION_WAIT};
 
 /// A sleep shorter than this costs more than it saves.
 pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
-/// Interval between beats; programs treat a switch as dead after five times as long. Gates are checked at the same interval.
+/// Interval between beats; programs treat a switch as stopped after five times as long. Gates are checked at the same
+/// interval.
 const BEAT: Duration = Duration::from_millis(10);
 /// Longest sleep. The thread is on time if it wakes up by then; a stopped process shows as a longer sleep.
 pub(super) const SLEEP_MAX: Duration = Duration::from_millis(250);
@@ -216,7 +217,8 @@ impl<I: Io> Worker<I> {
         (is_sent && !self.awaits_completions()) || now >= deadline
     }
 
-    /// Returns true when nothing is sent any more, because another switch will send it and neighbours wait for that switch.
+    /// Returns true when nothing may be sent any longer, because another switch will send it and neighbours wait for
+    /// that switch.
     pub(super) fn leaves_the_rest(&self, now: Instant) -> bool {
         self.hands_on && self.is_quiet(now)
     }

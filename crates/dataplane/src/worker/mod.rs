@@ -97,7 +97,7 @@ pub(super) struct Ended {
     pub(super) refused: u64,
 }
 
-/// The loop and all that it owns.
+/// The polling loop.
 #[derive(Debug)]
 pub(super) struct Worker<I> {
     io: I,
@@ -163,7 +163,7 @@ struct PortState {
     progress_at: Instant,
     /// True if it has completed none for [`COMPLETION_STALL`].
     stuck: bool,
-    /// True if all frames that it holds are charged to this port, as it takes no more.
+    /// True if all frames that it holds are charged to this port, because it accepts no more.
     charged: bool,
     /// True if its device is gone.
     gone: bool,

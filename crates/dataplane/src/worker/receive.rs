@@ -12,8 +12,8 @@ use super::{Taken, Worker};
 use crate::memory::pool::Chunk;
 use crate::rings::io::{Io, BATCH, FEW, RECEIVE_BATCHES};
 
-/// If this many frames remain after the first batch, treat the ring as filling: take all that its share allows. Fewer frames
-/// wait for the next rounds, which are short.
+/// If this many frames remain after the first batch, treat the ring as filling: take as many as its share allows. Fewer
+/// frames wait for the next rounds, which are short.
 const FILLING: usize = BATCH;
 
 impl<I: Io> Worker<I> {

@@ -7,7 +7,8 @@ use crate::exchange::tap::Fate;
 use crate::memory::pool::Chunk;
 use crate::rings::io::{Io, BATCH, FEW};
 
-/// Maximum number of data and control frames that one round sends on a port: an eighth of what it receives from a port.
+/// Maximum number of data and control frames that one round sends on a port: an eighth of the maximum received from a
+/// port.
 const TRANSMIT_FRAMES: usize = BATCH;
 /// The same while no more than [a few](FEW) frames wait in the RX rings.
 const TRANSMIT_FEW: usize = FEW;
@@ -145,8 +146,8 @@ impl<I: Io> Worker<I> {
         count > 0
     }
 
-    /// Charges the frames in a transmitter that takes no more to its port, so that their senders may continue. Repeated until
-    /// all are. O(frames).
+    /// Charges the frames in a transmitter that accepts no more to its port, so that their senders may continue.
+    /// Repeated until all are. O(frames).
     #[cold]
     fn charge_held(&mut self, port: PortId) {
         let Some(state) = self.ports.get_mut(port.index()) else {

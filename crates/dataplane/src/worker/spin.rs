@@ -2,12 +2,12 @@
 //!
 //! The cost of a wake-up depends on the machine: microseconds on bare metal, a millisecond if a halted virtual CPU has to be
 //! scheduled again. Frames that arrive in that time wait. The loop therefore polls for a multiple of the recent cost of a
-//! wake-up, but polling in vain is limited to a share of the time under any traffic. Only frames count as work: requests of
-//! the control plane do not keep the loop awake.
+//! wake-up, but polling without result is limited to a share of the time under any traffic. Only frames count as work:
+//! requests of the control plane do not keep the loop awake.
 
 use weir_core::{Duration, Instant};
 
-/// Polling in vain may take one part in this many of the time.
+/// Polling without result may take one part in this many of the time.
 const VAIN_SHARE: u64 = 200;
 /// Maximum saved-up polling time.
 const CREDIT_MAX: Duration = Duration::from_millis(20);
@@ -34,15 +34,15 @@ pub(super) struct Spin {
     credited_at: Instant,
     /// Time at which frames were last received or sent.
     last_frames: Instant,
-    /// Start of polling in vain.
+    /// Start of polling without result.
     vain_since: Instant,
     /// End of the last sleep, until the first frame after it.
     woke_at: Option<Instant>,
 }
 
 impl Spin {
-    /// Creates the state; `set` is the minimum polling time while there is credit. Zero never polls in vain; from 2 ms on it
-    /// is the exact time.
+    /// Creates the state; `set` is the minimum polling time while there is credit. Zero never polls without result;
+    /// from 2 ms on it is the exact time.
     pub(super) fn new(now: Instant, set: Duration) -> Self {
         Self {
             set,
@@ -95,7 +95,7 @@ impl Spin {
         enough.max(self.set).min(LONGEST).min(affordable)
     }
 
-    /// Records the start of a sleep: the polling before it was in vain.
+    /// Records the start of a sleep: the polling before it had no result.
     pub(super) fn note_sleep(&mut self, now: Instant) {
         let earned = now.saturating_since(self.credited_at).as_nanos() / VAIN_SHARE;
         let credit = (self.credit + Duration::from_nanos(earned)).min(CREDIT_MAX);

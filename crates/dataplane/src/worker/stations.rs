@@ -1,4 +1,4 @@
-//! Forwards requests for the address of a known station to it alone.
+//! Forwards requests for the address of a known station only to it.
 
 use weir_core::wire::resolution::requested_address;
 use weir_core::{Frame, Instant, MacAddress, PortId};
@@ -7,8 +7,8 @@ use super::Worker;
 use crate::rings::io::Io;
 
 impl<I: Io> Worker<I> {
-    /// Returns the station that a group frame asks for, if it is known and reachable; `None` for a frame that is flooded
-    /// unchanged. Counts both.
+    /// Returns the station that a group frame requests, if it is known and reachable; `None` for a frame that is
+    /// flooded unchanged. Counts both.
     #[cold]
     pub(super) fn station_asked_for(
         &mut self,

@@ -1,5 +1,5 @@
-//! Ports worth asking for frames to send. A port without frames is not asked again until the switch core names it or its
-//! time has come.
+//! Ports that may have frames to send. A port without frames is not queried again until the switch core names it or
+//! its time has come.
 
 use weir_core::{Instant, PortId, PortSet};
 
@@ -14,7 +14,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Creates the state in which no port is asked.
+    /// Creates the state in which no port is queried.
     pub(super) fn new(port_count: usize) -> Self {
         Self {
             asked: PortSet::EMPTY,

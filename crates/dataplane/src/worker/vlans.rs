@@ -168,7 +168,7 @@ impl<I: Io> Worker<I> {
     }
 
     /// Prepares a waiting frame for the next switch: restores a form that its ingress port assigns to the same VLAN. Returns
-    /// false for copies, which are not handed on, since the frame itself is flooded again.
+    /// false for copies, which are not handed over, since the frame itself is flooded again.
     pub(super) fn give_back_form(&mut self, ingress: PortId, first: Chunk) -> bool {
         if !self.switch.is_vlan_aware() {
             return true;

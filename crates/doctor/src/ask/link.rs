@@ -57,7 +57,7 @@ pub struct Device {
     pub other_end: Option<u32>,
     /// Id of the network namespace of that device, if it is another one.
     pub other_namespace: Option<u32>,
-    /// Frames that it did not pass on.
+    /// Frames that it did not forward.
     pub errors: ReceiveErrors,
     /// Frames sent and dropped.
     pub counts: Counts,
@@ -86,8 +86,8 @@ fn number(statistics: &[u8], index: usize) -> u64 {
     u64_at(statistics, 8 * index).unwrap_or(0)
 }
 
-/// Frames received with an error, or lost, as counted by a device (`struct rtnl_link_stats64`). Drivers differ in what
-/// they count.
+/// Frames received with an error, or lost, as counted by a device (`struct rtnl_link_stats64`). Drivers count
+/// different events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveErrors {
     /// `rx_length_errors`.

@@ -181,7 +181,7 @@ pub struct Host {
     pub root: bool,
     /// Capabilities needed by a switch that this process lacks.
     pub missing_capabilities: Vec<String>,
-    /// Capabilities that this process lacks to start a switch that changes to a user of its own.
+    /// Capabilities that this process lacks to start a switch that changes to another user.
     pub missing_for_user: Vec<String>,
     /// Memory limits of the machine and its control group; `None` if `/proc` does not show them.
     pub memory: Option<Memory>,

@@ -129,13 +129,13 @@ pub(super) fn xdp(case: &Case<'_>) -> Finding {
         (Some(program), None) => Finding::note(
             Check::Xdp,
             format!(
-                "program {} of a switch that was killed or is not asked: the next start takes it over, or `switchctl xdp detach` removes it",
+                "program {} of a switch that was killed or not queried: the next start takes it over, or `switchctl xdp detach` removes it",
                 program.id
             ),
         ),
         (None, Some(_)) => Finding::problem(
             Check::Xdp,
-            "the switch runs, but its program is not attached any more",
+            "the switch runs, but its program is no longer attached",
             command("switchctl restart"),
         ),
         (None, None) => possible(case),
@@ -148,7 +148,7 @@ fn foreign_program(case: &Case<'_>, program: &Program) -> Finding {
         .as_deref()
         .unwrap_or("without a name that may be read");
     let found = format!(
-        "another XDP program has the device: {} {name}, {}",
+        "another XDP program is attached to the device: {} {name}, {}",
         program.id, program.mode
     );
     let word = match program.mode {
@@ -185,7 +185,7 @@ fn possible(case: &Case<'_>) -> Finding {
         (_, true) => Finding::ok(Check::Xdp, "native is possible; no program is attached"),
         (_, false) => Finding::note(
             Check::Xdp,
-            "generic only, which is slow: native XDP is not possible or of no use there",
+            "generic only, which is slow: native XDP is impossible or useless there",
         ),
     }
 }

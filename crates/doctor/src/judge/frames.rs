@@ -20,7 +20,7 @@ const UNFINISHED: (&str, &str, &str) = (
 const TAGS: (&str, &str, &str) = (
     "tx-vlan-hw-insert",
     "txvlan",
-    "keeps the VLAN tag beside the frame, where the program does not see it",
+    "keeps the VLAN tag outside the frame, where the program does not see it",
 );
 /// Segmentation offloads if the program runs in the network stack: with native XDP the other end cannot use them.
 const MERGING: (&str, &str, &str) = (
@@ -182,7 +182,7 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
         .mended_by(command(format!("ethtool -K {} rx-all on", case.device()))),
         Ok(pause) => {
             let negotiated = if pause.autonegotiation { ", as negotiated" } else { "" };
-            Finding::ok(Check::Pause, format!("the NIC leaves PAUSE frames alone{negotiated}"))
+            Finding::ok(Check::Pause, format!("the NIC does not consume PAUSE frames{negotiated}"))
         }
         Err(Unread::NotThere) => {
             Finding::ok(Check::Pause, "the driver has no pause settings")

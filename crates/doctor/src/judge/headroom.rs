@@ -167,7 +167,7 @@ fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>)
 fn late(case: &Case<'_>, class: &str, seen: &Seen, (room, needed): (Bytes, Bytes)) -> Finding {
     let port = &case.port.name;
     let found = format!(
-        "port {port}, class {class}: the neighbor reacts to pauses later than the file says: {} of {} were used, and {} expected",
+        "port {port}, class {class}: the neighbor reacts to pauses later than the file states: {} of {} were used, and {} expected",
         format_size(seen.used),
         format_size(room),
         format_size(needed)

@@ -118,7 +118,7 @@ fn capabilities(host: &Host, runs: bool) -> Finding {
         ),
         (false, true) if runs => Finding::note(
             Check::Capabilities,
-            format!("root, but without {missing}; the switch runs all the same"),
+            format!("root, but without {missing}; the switch still runs"),
         ),
         (false, true) => Finding::problem(
             Check::Capabilities,

@@ -23,7 +23,7 @@ pub(super) fn lro(case: &Case<'_>) -> Option<Finding> {
     }
     let longest = case.driver.lro_above.map_or(0, Bytes::get);
     let found = format!(
-        "lro is off: frames above {longest} B come in only if it was on as the device was brought up"
+        "lro is off: frames above {longest} B are received only if it was on when the device was brought up"
     );
     let remedy = command(up_with_lro(case.device()));
     Some(match case.config.dataplane.offloads {

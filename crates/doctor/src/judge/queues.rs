@@ -44,13 +44,13 @@ pub(super) fn queues(case: &Case<'_>) -> Finding {
         return Finding::problem(Check::Queues, found, command("switchctl restart"));
     }
     if has == 0 && case.found.driver.name == TAP {
-        let found = "none: no program has the tap open, and what is sent to it is lost";
+        let found = "none: no program has the tap open, and frames sent to it are lost";
         let remedy = Remedy::Other("start the program behind it".into());
         return Finding::note(Check::Queues, found).mended_by(remedy);
     }
     if end > has {
         let found = format!(
-            "the file asks for queues up to {}, the device has {has}",
+            "the file requires queues up to {}, but the device has {has}",
             end - 1
         );
         let remedy = match most >= end {

@@ -109,7 +109,7 @@ fn ended(case: &Case<'_>) -> Finding {
         Ended::Silent => Finding::problem(
             Check::Loop,
             format!(
-                "the neighbour answers no more after {} frames, {} of which came back: {how}",
+                "the neighbour stopped answering after {} frames, {} of which came back: {how}",
                 frames.sent.frames, frames.returned
             ),
             case.there("see whether `weir-endpoint reflect DEVICE` still runs"),
@@ -122,7 +122,7 @@ fn ended(case: &Case<'_>) -> Finding {
                 frames.sent.frames,
                 frames.returned
             ),
-            Remedy::Other("give it more time by --time, and see what else uses the link".into()),
+            Remedy::Other("give it more time with --time, and check for other traffic on the link".into()),
         ),
         Ended::Interrupted => Finding::note(
             Check::Loop,
@@ -172,7 +172,7 @@ fn not_tried(case: &Case<'_>) -> Option<Finding> {
     let reflected = u64::from(neighbour.longest_bytes).saturating_sub(HEADER_LENGTH as u64);
     (reflected < mtu).then(|| {
         let found = format!(
-            "what is longer than {} B was not tried: dataplane.mtu is {mtu} B, and the neighbour reflects {reflected} B",
+            "frames longer than {} B were not tried: dataplane.mtu is {mtu} B, and the neighbour reflects {reflected} B",
             neighbour.longest_bytes
         );
         let remedy = case.there(&format!(
@@ -281,7 +281,7 @@ fn damaged(case: &Case<'_>, way: &Way, side: Side) -> Vec<Finding> {
         say(
             Check::LoopFrames,
             &way.grown,
-            "came longer than they were sent",
+            "arrived longer than sent",
             at("ethtool -K DEVICE rx-fcs off"),
         ),
         say(
@@ -337,7 +337,7 @@ fn order(case: &Case<'_>) -> Vec<Finding> {
         say(
             frames.repeated,
             "twice",
-            "two devices hear this one: there must be a cable alone between the two ends",
+            "two devices receive frames of this one: there must be only a cable between the two ends",
         ),
     ];
     let mut findings: Vec<Finding> = findings.into_iter().flatten().collect();
@@ -373,7 +373,7 @@ fn pauses(case: &Case<'_>) -> Vec<Finding> {
                 sum(&pauses.came_there),
                 sum(&pauses.sent_here)
             ),
-            case.there("ethtool -A DEVICE autoneg off rx off tx off; if that does not help, see the table of drivers; there must be a cable alone between the two ends"),
+            case.there("ethtool -A DEVICE autoneg off rx off tx off; if that does not help, see the table of drivers; there must be only a cable between the two ends"),
         ));
     }
     if !back.is_empty() {

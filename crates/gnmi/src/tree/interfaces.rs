@@ -73,9 +73,9 @@ fields! { COUNTERS of Interfaces {
     "out-pkts" Counter: u64 = |it| Some(it.port.tx_frames_total); "`tx_frames_total`."
     "out-octets" Counter: u64 = |it| Some(it.port.tx_bytes_total); "`tx_bytes_total`."
     "in-discards" Counter: u64 = |it| Some(it.drops(false)); "`drops_total` of all reasons but those of `in-errors`."
-    "in-errors" Counter: u64 = |it| Some(it.errors()); "`drops_total` of frames that cannot be read (`unclassified`, `unauthentic` and all `bad_…`), and what the device calls errors (`device_losses`)."
+    "in-errors" Counter: u64 = |it| Some(it.errors()); "`drops_total` of frames that cannot be read (`unclassified`, `unauthentic` and all `bad_…`), and the device's own errors (`device_losses`)."
     "in-fcs-errors" Counter: u64 = |it| Some(it.port.device_losses.rx_crc_total); "`rx_crc_total` of `device_losses`."
-    "out-discards" Counter: u64 = |it| Some(it.port.kernel_losses.tx_device_drops_total + it.port.kernel_losses.tx_redirect_total); "`tx_device_drops_total` and `tx_redirect_total` of `kernel_losses`: what the device did not take."
+    "out-discards" Counter: u64 = |it| Some(it.port.kernel_losses.tx_device_drops_total + it.port.kernel_losses.tx_redirect_total); "`tx_device_drops_total` and `tx_redirect_total` of `kernel_losses`: frames that the device did not accept."
 } }
 
 fields! { ETHERNET_STATE of Interfaces {
@@ -84,7 +84,7 @@ fields! { ETHERNET_STATE of Interfaces {
 
 fields! { ETHERNET_COUNTERS of Interfaces {
     "in-mac-control-frames" Counter: u64 = |it| it.port.xdp_frames_total.get("mac_control").copied(); "`mac_control` of `xdp_frames_total`."
-    "in-mac-pause-frames" Counter: u64 = |it| it.counter("pause_received_total"); "`pause_received_total` of `switchctl counters`: 802.3x alone."
+    "in-mac-pause-frames" Counter: u64 = |it| it.counter("pause_received_total"); "`pause_received_total` of `switchctl counters`: 802.3x only."
     "in-crc-errors" Counter: u64 = |it| Some(it.port.device_losses.rx_crc_total); "`rx_crc_total` of `device_losses`."
     "out-mac-control-frames" Counter: u64 = |it| it.counter("pfc_sent_total"); "`pfc_sent_total` of `switchctl counters`: the switch sends no others."
 } }

@@ -89,7 +89,7 @@ fields! { NEIGHBOR of Neighbours {
 } }
 
 fields! { CAPABILITY of Capabilities {
-    "name" Event: &'static str = |it| Some(it.name); "`capabilities`: what the neighbour is at present."
+    "name" Event: &'static str = |it| Some(it.name); "`capabilities`: an enabled capability of the neighbour."
     "enabled" Event: bool = |_| Some(true); "Always true: the switch keeps enabled ones only."
 } }
 

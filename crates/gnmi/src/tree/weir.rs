@@ -66,7 +66,7 @@ fields! { PAUSES of Sides {
 
 fields! { LEVEL of Links {
     "depth" Applied: u32 = |it| Some(it.depth.into()); "`depth` of `switchctl levels`: the highest Level."
-    "feedback-sent" Event: u32 = |it| Some(it.feedback_sent.into()); "`feedback_sent`: the Transmit Feedback the neighbour was told last."
+    "feedback-sent" Event: u32 = |it| Some(it.feedback_sent.into()); "`feedback_sent`: the Transmit Feedback last sent to the neighbour."
     "feedback-received" Event: u32 = |it| Some(it.feedback_received.into()); "`feedback_received`."
     "eligible-frames" Counter: u64 = |it| Some(it.eligible_frames); "`eligible_frames`."
     "eligible-bytes" Counter: u64 = |it| Some(it.eligible_bytes); "`eligible_bytes`."

@@ -1,4 +1,5 @@
-//! Course of a deadlock: what stalled, which switch found the loop, which released it, and the times.
+//! Course of a deadlock: stalled ports, the switch that found the loop, the one that released it, and
+//! the times.
 
 use super::select::{PORT, QUEUE, SWITCH};
 use super::{panel, row, unit, variable, Dashboard};
@@ -14,7 +15,7 @@ pub(super) fn dashboard() -> Dashboard {
     Dashboard {
         uid: "weir-deadlocks",
         title: "Weir / Deadlock forensics",
-        description: "What happened in a deadlock: what stalled, which switch found the loop, which released it, and how long it took.",
+        description: "The course of a deadlock: stalled queues, the switch that found the loop, the switch that released it, and the duration.",
         variables: vec![
             variable("instance", "Switch", BUILD_INFO.to_string()),
             variable("port", "Port", format!("{LINK_UP}{{{SWITCH}}}")),
@@ -37,7 +38,7 @@ pub(super) fn dashboard() -> Dashboard {
                 panel("Originated and forwarded", unit::PER_SECOND, "Messages originated for the switch's own suspicions, and forwarded for others.",
                     format!("rate({CLCM_ORIGINATED}{{{SWITCH}}}[$__rate_interval])"), "{{instance}} originated")
                     .and(format!("rate({CLCM_FORWARDED}{{{SWITCH}}}[$__rate_interval])"), "{{instance}} forwarded"),
-                panel("Loops found and masters", unit::PER_SECOND, "Loops found because the message came back, and actions of the switch as elected master.",
+                panel("Loops found and masters", unit::PER_SECOND, "Loops found by a returned message, and actions of the switch as elected master.",
                     format!("rate({LOOPS_FOUND}{{{SWITCH}}}[$__rate_interval])"), "{{instance}} loops")
                     .and(format!("rate({MASTER_ACTIONS}{{{SWITCH}}}[$__rate_interval])"), "{{instance}} master"),
                 panel("Ended and unanswered", unit::PER_SECOND, "Messages not forwarded, by reason, and suspicions without an answer.",

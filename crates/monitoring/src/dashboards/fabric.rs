@@ -8,7 +8,7 @@ pub(super) fn dashboard() -> Dashboard {
     Dashboard {
         uid: "weir-fabric",
         title: "Weir / Fabric",
-        description: "All switches of a lossless fabric: what is wrong, and at which of them.",
+        description: "All switches of a lossless fabric: problems, and the switches that have them.",
         variables: vec![variable("instance", "Switch", BUILD_INFO.to_string())],
         rows: vec![
             row("Is anything wrong?", [
@@ -47,7 +47,7 @@ pub(super) fn dashboard() -> Dashboard {
                     format!("sum by (instance) ({INGRESS_BYTES}{{{SWITCH}}})"), "{{instance}}"),
             ]),
             row("Deadlocks", [
-                panel("Suspected", unit::COUNT, "Suspected egress queues by switch. A loop shows at all its switches at once.",
+                panel("Suspected", unit::COUNT, "Suspected egress queues by switch. A loop appears at all its switches at once.",
                     format!("sum by (instance) ({SUSPECTED}{{{SWITCH}}})"), "{{instance}}"),
                 panel("Releases", unit::PER_SECOND, "Deadlock releases that dataplanes carried out.",
                     format!("sum by (instance) (rate({RELEASES}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}}"),
@@ -60,7 +60,7 @@ pub(super) fn dashboard() -> Dashboard {
                     format!("sum by (instance, kind) (rate({KERNEL_LOSSES}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}} {{kind}}"),
                 panel("Dataplane busy", unit::SHARE, "Share of time that each dataplane thread has work.",
                     format!("rate({BUSY_SECONDS}{{{SWITCH}}}[$__rate_interval])"), "{{instance}}"),
-                panel("Neighbour mismatches", unit::COUNT, "Ports whose neighbour is configured differently, by what differs.",
+                panel("Neighbour mismatches", unit::COUNT, "Ports whose neighbour is configured differently, by difference.",
                     format!("sum by (instance, what) ({LLDP_MISMATCH}{{{SWITCH}}})"), "{{instance}} {{what}}"),
             ]),
         ],

@@ -52,13 +52,13 @@ alerts! {
         "Frames are lost before or after the switch, lossless ones too. The dataplane gets too little CPU, or rings are too small.";
     WeirDeviceLosses Warning if "weir:device_losses:increase5m" "> 0" for "0m"
         "The device of port {{ $labels.port }} of {{ $labels.instance }} loses frames ({{ $labels.kind }})"
-        "Frames do not reach the switch, lossless ones too: the device had no room or buffer for them (rx_missed, rx_fifo, rx_over), the line damaged them (rx_crc, rx_frame, rx_length), or the driver does not say why (rx_other).";
+        "Frames do not reach the switch, including lossless ones: the device had no room or buffer for them (rx_missed, rx_fifo, rx_over), the line damaged them (rx_crc, rx_frame, rx_length), or the driver does not say why (rx_other).";
     WeirXdpLosses Warning if "weir:xdp_losses:increase5m" "> 0" for "0m"
         "The XDP program drops frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.verdict }})"
         "Frames do not reach the switch: a receive queue has no socket, the driver has no room for metadata, or it cuts frames that are too long.";
     WeirStackLosses Warning if "weir:stack_losses:increase5m" "> 0" for "0m"
         "The kernel drops frames in front of port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.reason }})"
-        "Frames may not reach the switch, lossless ones too: a processor's backlog is full, which a port in generic mode depends on.";
+        "Frames may not reach the switch, including lossless ones: a processor's backlog is full, which a port in generic mode depends on.";
     WeirPacketMemoryLow Warning if "weir:umem_free:ratio" "< 0.05" for "1m"
         "{{ $labels.instance }} has {{ $value | humanizePercentage }} of its packet memory left"
         "With none left, nothing can be received, not even the neighbours' pauses.";
@@ -100,7 +100,7 @@ alerts! {
         "The budgets have too little room for frames in flight: frames may be lost.";
     WeirCableExceeded Warning if "weir:cable_exceeded:max" "> 0" for "0m"
         "Round trips of port {{ $labels.port }} of {{ $labels.instance }} need more headroom than its cable gives"
-        "The other end or the switch itself reacts later than `reaction` says: lossless frames may be lost (switchctl doctor).";
+        "The other end or the switch itself reacts later than `reaction` states: lossless frames may be lost (switchctl doctor).";
     WeirLevelRouteTooLong Warning if "weir:level_routes_too_long:increase10m" "> 0" for "0m"
         "A route through {{ $labels.instance }} port {{ $labels.port }} is longer than D links"
         "Beyond Level D, freedom from deadlock is not guaranteed.";

@@ -20,7 +20,7 @@ pub use history::{End, History};
 /// Maximum number of link ends on the page for which pauses are shown.
 const ENDS_MAX: usize = 2_000;
 
-/// Nothing is fetched, whatever the file contains.
+/// Nothing is fetched, regardless of the file's contents.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 

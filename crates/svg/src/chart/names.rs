@@ -1,4 +1,4 @@
-//! Names of curves and levels: beside their ends, or once for all panels.
+//! Names of curves and levels: next to their ends, or once for all panels.
 
 use std::fmt::Write as _;
 

@@ -8,15 +8,15 @@ use weir_core::{Bytes, MarkAt, PartsPerMillion};
 use crate::cli::complete;
 
 pub(in crate::cli) const HELP: &str = "\
-One line for each [[ecn]] of the configuration, and for each class that has
-thresholds of its own, which have no name.
+One line for each [[ecn]] of the configuration, and for each class with separate
+thresholds, which have no name.
 
 Columns:
   kmin, kmax  no frame is marked while its queue has kmin or less, every one
               from kmax on; between them the probability rises to pmax
   mark at     which backlog counts: on arrival or on departure; `never` is off
-  classes     who marks so
-  marked      frames of their priorities that were marked, at all ports
+  classes     classes with this profile
+  marked      marked frames of their priorities, at all ports
 
 Examples:
   switchctl ecn
@@ -28,12 +28,12 @@ Examples:
 pub enum EcnCommand {
     /// Change the marking thresholds of a profile's classes, at once and without loss.
     #[command(after_help = "\
-As SONiC's `ecnconfig -p PROFILE -gmin … -gmax … -gdrop …`, whose names of the
-options are understood, too; and instead of `-q QUEUE off`, `--mark-at never`.
-What is not named stays as it is. Frames that wait keep their place.
+As SONiC's `ecnconfig -p PROFILE -gmin … -gmax … -gdrop …`, whose option names
+are accepted, too; and instead of `-q QUEUE off`, `--mark-at never`. Other
+values stay. Frames that wait keep their place.
 
-The change is kept by a restart and by reloads of a file that has the profile as
-it was. `switchctl config save` writes it into the file.
+The change is kept by a restart and by reloads of a file whose profile has not
+changed. `switchctl config save` writes it into the file.
 
 Examples:
   switchctl ecn set AZURE_LOSSLESS --kmin 250kB --kmax 1MB --pmax 5%

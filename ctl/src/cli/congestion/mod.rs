@@ -23,8 +23,8 @@ First, one line for each fabric port and priority of a class of mode `level`:
   T, measured, rT     the link's round trip time as configured and as measured,
                       and the room reserved for frames that may arrive meanwhile
   m, b                b lists the budgets b_1 to b_D of the ingress port; m_i is
-                      what the frames up to Level i leave free of
-                      b_1 + ... + b_i. f sent is the largest i whose m_i has no
+                      the part of b_1 + ... + b_i that the frames up to Level i
+                      leave free. f sent is the largest i whose m_i has no
                       room for rT and one more frame
 
 Then the Level Table: each destination with buffered frames, its Level, and

@@ -21,8 +21,8 @@ Examples:
 pub enum PfcCommand {
     /// Pause frames received and sent, by port and priority.
     #[command(after_help = "\
-As SONiC's `show pfc counters`: first what was received, then what was sent,
-XOFF with its refreshes and XON; PAUSE (802.3x) counts for every priority of a
+As SONiC's `show pfc counters`: first received frames, then sent ones, XOFF with
+its refreshes and XON; PAUSE (802.3x) counts for every priority of a
 port that obeys it.
 
 --history has a line for each direction that had a pause. A pause begins with an

@@ -79,9 +79,9 @@ Example:
 const STATS_HELP: &str = "\
 As SONiC's `show pfcwd stats`. `tx ok` counts frames sent while a storm's pause
 was ignored, `drop` frames dropped because of a storm; `rx ok` counts frames
-that came in by the port in the priority during storms. `last`: during the storm
-that lasts, or the last one. There is no `rx drop`: the watchdog of this switch
-drops what is for the queue, and nothing for the port that it came in by.
+that the port received in the priority during storms. `last`: during the present
+storm, or the last one. There is no `rx drop`: the watchdog of this switch drops
+frames by their queue, not by the port that received them.
 
 Examples:
   switchctl pfcwd stats

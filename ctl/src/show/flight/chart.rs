@@ -36,8 +36,8 @@ impl TimeLine {
         (column.max(0.0) as usize).min(self.columns - 1)
     }
 
-    /// Draws the maximum of each column as a block; a column without a sample repeats the one before. A block is full at
-    /// `top`.
+    /// Draws the maximum of each column as a block; a column without a sample repeats the previous one. A block is full
+    /// at `top`.
     pub fn curve(&self, points: impl IntoIterator<Item = (f64, u64)>, top: u64) -> String {
         let mut most = vec![None; self.columns];
         for (at, value) in points {

@@ -1,4 +1,4 @@
-//! A record as text: what happened, curves, and a time line.
+//! A record as text: the events, curves, and a time line.
 
 use weir_api::daemon::{Event, Master};
 use weir_api::words::{EventName, Suspicion};

@@ -73,7 +73,7 @@ fn lines(trace: &Trace) -> Vec<String> {
             ),
             Some(Way::Pin) => "a pin of the flow".to_owned(),
             Some(Way::Learnt) => "the address was learnt there".to_owned(),
-            Some(Way::Flood) => "flooded: nobody is known to have the address".to_owned(),
+            Some(Way::Flood) => "flooded: the address is unknown".to_owned(),
             None => way.to_string(),
         };
         lines.push(format!("route           {found}"));

@@ -57,13 +57,13 @@ pub enum ImpairError {
     #[error("{IMPAIRMENTS_MAX} impairments are in force, the maximum; `switchctl impair list` shows them")]
     Full,
     /// The same link or neighbour would be impaired twice.
-    #[error("impairment {0} does that to this port already; stop it first")]
+    #[error("impairment {0} already does this on the port; stop it first")]
     Twice(u64),
     /// The switch core refused it.
     #[error("{0}")]
     Refused(String),
     /// The dataplane did not answer.
-    #[error("the dataplane does not answer")]
+    #[error("the dataplane does not answer; `switchctl status` shows its state")]
     Silence,
 }
 
@@ -223,7 +223,7 @@ async fn last(shared: &Shared, place: usize, entry: &Entry, doing: &Doing) {
             }
             tracing::error!(
                 id = entry.id,
-                "cannot take an impairment back: it ends with its time"
+                "cannot end an impairment early: it continues to its time limit"
             );
         }
         Doing::Pause(priority, on, period) => {
@@ -285,7 +285,7 @@ fn tell(shared: &Shared, entry: &Entry, name: EventName) {
             port,
             what,
             seconds = entry.request.seconds,
-            "impaired on purpose, until its time is over or `switchctl impair stop`"
+            "impaired on request, until its time limit or `switchctl impair stop`"
         );
     } else {
         tracing::warn!(

@@ -84,6 +84,6 @@ async fn take(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
                 shared.record_at(port, EventName::DeviceRefused, Some(detail));
             }
         }
-        Err(panic) => tracing::error!(port = info.name, %panic, "cannot take a device"),
+        Err(panic) => tracing::error!(port = info.name, %panic, "attaching a device panicked"),
     }
 }

@@ -86,7 +86,8 @@ impl Watched {
                 port = name,
                 device,
                 buffers = cut,
-                "parts of frames that the driver had cut were dropped: the neighbour's MTU is larger than dataplane.mtu, or somebody tries to forge control frames"
+                "parts of frames that the driver had cut were dropped: the neighbour's MTU is \
+                larger than dataplane.mtu, or an attacker tries to forge control frames"
             );
         }
         let no_meta = more(|it| it.no_meta);

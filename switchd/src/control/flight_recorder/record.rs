@@ -1,7 +1,7 @@
 //! Record of one suspicion.
 //!
-//! Engineers need the beginning and the end, so both are kept: the first and the last samples stay, and each time the room
-//! between them is full, every second sample there is removed. Of the events, the first and the last stay.
+//! Engineers need the beginning and the end, so the first and the last samples stay. Each time the room between them is
+//! full, every second sample there is removed. Of the events, the first and the last stay.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl Record {
         self.ended
     }
 
-    /// Returns true when the record takes no more data.
+    /// Returns true when the record accepts no more data.
     pub fn is_complete(&self) -> bool {
         self.complete
     }

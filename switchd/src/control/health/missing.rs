@@ -35,8 +35,8 @@ pub(super) struct Look {
     pub around: Option<Around>,
 }
 
-/// Totals read before and after a check's others. If frames pass between two readings, the later total is too high beside the
-/// earlier one. With these, the opposite total of each pair is the later one.
+/// Totals read before and after a check's others. If frames pass between two readings, the later total is too
+/// high compared with the earlier one. With these, the opposite total of each pair is the later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Around {
     /// Frames that the device had sent before the others were read.

@@ -191,6 +191,6 @@ fn log_change(before: &Health, now: &Health) {
     } else if severity(&now.verdict) > severity(&before.verdict) {
         tracing::warn!("health is {}: {why}", now.verdict);
     } else {
-        tracing::info!("health is {} only: {why}", now.verdict);
+        tracing::info!("health has improved to {}: {why}", now.verdict);
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct QueueSample {
     pub suspected_since: Option<Instant>,
 }
 
-/// Samples of the longer window, one per second: about 60, and the one before.
+/// Samples of the longer window, one per second: about 60, and the previous one.
 pub(super) struct Windows {
     samples: VecDeque<Sample>,
 }

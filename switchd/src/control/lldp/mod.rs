@@ -155,7 +155,7 @@ impl LldpAgent {
         self.show(heard.port, Direction::In, Verdict::Read, &heard.frame);
     }
 
-    /// Does the work that is due and passes on the results.
+    /// Does the work that is due and forwards the results.
     async fn step(&self) {
         let now = clock::now();
         let (frames, commands, reports) = {

@@ -131,8 +131,8 @@ impl Access {
         self.tell(Request::Series { place, series }).await
     }
 
-    /// Makes the dataplane forward requests for the addresses of `stations` to these alone. Returns false when it cannot be
-    /// notified now.
+    /// Makes the dataplane forward requests for the addresses of `stations` only to these. Returns false when it cannot
+    /// be notified now.
     pub async fn set_stations(&self, stations: Arc<Stations>) -> bool {
         self.tell(Request::Stations(stations)).await
     }

@@ -17,7 +17,7 @@ use crate::model::clock;
 pub enum Stage {
     /// It forwards.
     Running,
-    /// It admits no more frames and sends what is buffered.
+    /// It admits no more frames and sends buffered ones.
     Draining,
     /// It ends: all waits are cancelled.
     Ending,
@@ -32,7 +32,7 @@ pub enum Signal {
     Reload,
     /// Restart under the keeper.
     Restart,
-    /// Have the keeper try if the next switch could start, and continue.
+    /// Have the keeper test whether the next switch could start, and continue.
     TryRestart,
 }
 
@@ -45,7 +45,7 @@ pub struct Restarted {
     pub lost_frames: u64,
     /// Frames of any class that arrived while no switch ran.
     pub missed_frames: u64,
-    /// Why the next switch failed, if this one is the previous configuration again.
+    /// Failure of the next switch, if this one runs the previous configuration again.
     pub failed: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub struct Life {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartAnswer {
     number: u64,
-    /// Why the switch was not restarted; `None` when it is.
+    /// Reason for not restarting the switch; `None` when it was restarted.
     pub refused: Option<String>,
 }
 

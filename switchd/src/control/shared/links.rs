@@ -70,7 +70,7 @@ pub(super) enum Damped {
     /// The link counts as down from now on.
     Suppressed {
         penalty: f64,
-        /// The time until it is used again if it does not go down any more.
+        /// The time until it is used again if it does not go down again.
         reused_after: Duration,
     },
     /// The link is used again.

@@ -54,7 +54,7 @@ pub(super) enum Message {
     /// Pass on a request that the dataplane does not answer.
     Tell {
         request: Request,
-        /// Reports if it could be passed on.
+        /// Reports whether it could be forwarded.
         reply: oneshot::Sender<bool>,
     },
     /// Pass a command on to the dataplane and report the result.

@@ -44,7 +44,7 @@ struct Running {
     config: DaemonConfig,
     unconfirmed: Option<Unconfirmed>,
     source: Arc<str>,
-    /// How it came into force, until it is kept for a rollback.
+    /// What put it into force, until it is kept for a rollback.
     came: Option<Came>,
     /// Configurations last stored for the next switch; see [`by_hand::leave`].
     left: Option<(DaemonConfig, DaemonConfig)>,
@@ -247,7 +247,7 @@ impl Reloader {
         tracing::warn!(
             file = %self.path.display(),
             reverted,
-            "the reload was not confirmed in time; the settings from before are in force again, and the file still has the others"
+            "the reload was not confirmed in time; the previous settings are in force again, and the file still has the new ones"
         );
         for kept in &kept {
             tracing::error!(key = kept.key, why = kept.why, "cannot restore setting");
@@ -302,7 +302,7 @@ impl Reloader {
         running.left = Some(left);
         written
             .inspect_err(|error| {
-                tracing::error!(%error, "cannot save the configuration: a restart that fails leaves no switch");
+                tracing::error!(%error, "cannot save the configuration: if a restart fails, no switch will run");
             })
             .ok()
     }
@@ -334,7 +334,7 @@ impl Reloader {
                     let held_back = report.held_back.len();
                     tracing::error!(
                         held_back,
-                        "nothing of the file is in force: a setting is impossible"
+                        "the file was not applied: a setting cannot take effect"
                     );
                 }
             }

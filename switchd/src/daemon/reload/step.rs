@@ -22,9 +22,10 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 /// Direction of a step, which decides how long it waits for buffers to drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// To other settings. Whoever asked for them waits, and is told what was not possible.
+    /// To other settings. The requester waits, and receives the refused changes.
     Forward,
-    /// To the settings from before. A paused neighbour may keep a buffer full for seconds, and nobody would try again.
+    /// To the settings from before. A paused neighbour may keep a buffer full for seconds, and nothing else
+    /// retries.
     Back,
 }
 

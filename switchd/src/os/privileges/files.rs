@@ -9,8 +9,8 @@ use landlock::{
 
 use super::PrivilegesError;
 
-/// Newest version of Landlock supported here. An older kernel restricts what it supports; without Landlock, nothing is
-/// restricted.
+/// Newest version of Landlock supported here. An older kernel applies the restrictions that it supports; without
+/// Landlock, nothing is restricted.
 const NEWEST: ABI = ABI::V6;
 /// The kernel's own files, users and groups, time zones and random numbers.
 const SYSTEM: [&str; 13] = [

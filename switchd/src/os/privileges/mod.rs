@@ -96,8 +96,9 @@ pub enum PrivilegesError {
     Starter(std::io::Error),
 }
 
-/// Changes to `user`, if any, and gives up unneeded privileges for this thread and all that it starts, and also SYS_ADMIN and
-/// most files for all but the [`Starter`]. `changes_groups` keeps CAP_CHOWN, which is needed to change the group of a socket.
+/// Changes to `user`, if any, and gives up unneeded privileges for this thread and all threads that it starts, and also
+/// SYS_ADMIN and most files for all but the [`Starter`]. `changes_groups` keeps CAP_CHOWN, which is needed to change
+/// the group of a socket.
 ///
 /// # Errors
 ///

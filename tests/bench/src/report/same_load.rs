@@ -28,7 +28,7 @@ pub fn text(measured: &Measured) -> String {
         return out;
     }
     for (index, load) in SAME_LOADS.iter().enumerate() {
-        let _ = writeln!(out, "At {},000 frames/s, for all alike:\n", load / 1_000);
+        let _ = writeln!(out, "At {},000 frames/s, for all systems:\n", load / 1_000);
         let _ = writeln!(out, "| | {} |", COLUMNS.join(" | "));
         let _ = writeln!(out, "|---|{}", "---:|".repeat(COLUMNS.len()));
         for system in systems(measured) {

@@ -1,12 +1,12 @@
 #!/bin/bash
-# Runs a script of the book's commands where it can do no harm: in a mount namespace of its own (made by the caller), whose /run
-# and /tmp are empty, and where what is written below /etc and /usr is gone afterwards.
+# Runs a script of the book's commands where it can do no harm: in a separate mount namespace (made by the caller), whose /run
+# and /tmp are empty, and where files written below /etc and /usr are gone afterwards.
 #
 #   sandbox.sh HOME BINARIES CHECKOUT SCRIPT [SWITCHES PREFIX HERE SWITCH...]
 #
 # HOME becomes /run/book, the directory of the switches' programs /run/weir-bin. CHECKOUT, whose scripts and scenarios programs
 # look for where it was when they were built, stays there even below /tmp or /run. Of the switches, whose run directories are below
-# SWITCHES and whose namespaces begin with PREFIX, HERE stands in /run/weir as it would on a machine of its own, and all where a
+# SWITCHES and whose namespaces begin with PREFIX, HERE is in /run/weir as it would be on a separate machine, and all where a
 # lab has them and where their programs know them to be.
 set -eu
 home=$1 binaries=$2 checkout=$3 script=$4

@@ -15,7 +15,7 @@ pub const ELEMENTS_MAX: usize = 4_000_000;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum CurveError {
     /// The periods of two functions have no reasonable common multiple.
-    #[error("periods {0} and {1} have no common multiple within reason")]
+    #[error("periods {0} and {1} have no common multiple of usable size")]
     NoCommonPeriod(String, String),
     /// More than [`ELEMENTS_MAX`] points and segments.
     #[error("the result would have more than {ELEMENTS_MAX} points and segments")]

@@ -250,7 +250,7 @@ impl<S: Scalar> Builder<S> {
         }
     }
 
-    /// Returns true if a line from `from` continues the one before the last point.
+    /// Returns true if a line from `from` continues the line before the last point.
     fn goes_on(&self, from: &S, start: &S, slope: &S) -> bool {
         let count = self.elements.len();
         if count < self.fixed + 2 {

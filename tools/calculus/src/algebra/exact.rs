@@ -1,9 +1,9 @@
 //! Exact rational numbers.
 //!
-//! Most numbers of a model are short, but every multiplicative decrease multiplies denominators, so that a fixed width
-//! overflows after a few dozen events. `Exact` stores 64-bit fractions inline, with 128-bit intermediate results that cannot
-//! overflow, and uses `num-rational`'s `BigRational` for longer ones (unlike bindings of GMP it has a permissive licence). A
-//! number has one representation, so equality is structural.
+//! Most numbers of a model are short, but every multiplicative decrease multiplies denominators, so a fixed width
+//! overflows after a few dozen events. `Exact` stores 64-bit fractions inline, with 128-bit intermediate results that
+//! cannot overflow, and uses `num-rational`'s `BigRational` for longer ones (unlike bindings of GMP it has a permissive
+//! licence). A number has one representation, so equality is structural.
 
 use std::cmp::Ordering;
 use std::fmt;

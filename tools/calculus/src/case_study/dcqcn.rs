@@ -9,7 +9,7 @@
 //! - Implementations differ in lowering the target rate to the current one: NICs do so only after an increase unless "clamp
 //!   target rate" is set. The text (R_T = R_C at every notification) is the default.
 //! - Table I's hyper increase needs min{i_T, i_B} ≥ 5. With B = 10 MB and bursts of 10 MB, i_B never reaches 5, so the
-//!   printed condition never holds in the case study; [`HyperIncrease::TimerAlone`] uses i_T alone.
+//!   printed condition never holds in the case study; [`HyperIncrease::TimerAlone`] uses only i_T.
 
 use crate::algebra::Scalar;
 use crate::multiflow::control::RateControl;

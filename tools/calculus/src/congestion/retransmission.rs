@@ -1,9 +1,9 @@
 //! Retransmission as a shift of the origin (III-B c, III-C).
 //!
-//! After a timeout at t_TO, Go-Back-N resends all unacknowledged traffic, so that neither Â nor D can continue as
-//! non-decreasing functions. The origin moves to (t_TO, D(t_TO − ΔR)). There the source holds all unsent and unacknowledged
-//! traffic, and the path server is empty. In the old coordinates D therefore steps back by up to C·ΔR, and queued traffic
-//! vanishes. This is a property of the model; in a network those bytes would still leave the queue.
+//! After a timeout at t_TO, Go-Back-N resends all unacknowledged traffic, so neither Â nor D can continue as
+//! non-decreasing functions. The origin moves to (t_TO, D(t_TO − ΔR)). There the source holds all unsent and
+//! unacknowledged traffic, and the path server is empty. In the old coordinates D therefore steps back by up to C·ΔR,
+//! and queued traffic vanishes. This is a property of the model; in a network those bytes would still leave the queue.
 
 use crate::algebra::{Curve, CurveError, Scalar};
 

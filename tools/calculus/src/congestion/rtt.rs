@@ -1,9 +1,10 @@
 //! Round-trip time, equation (1).
 //!
 //! RTT(t) = t − Â↓(D(t − ΔR)) is printed with the lower pseudo-inverse. While the source is idle, Â has a plateau, D stays
-//! at its height, and the lower pseudo-inverse is the plateau's beginning: the idle time counts as round-trip time, and
-//! Vegas leaves slow start at once. The upper pseudo-inverse is the end of the plateau, when the next packet was sent. It
-//! reproduces the published behaviour and is the default. (Section II itself has "upper" in the text and ↓ in the formula.)
+//! at its height, and the lower pseudo-inverse is the plateau's beginning. The idle time then counts as round-trip
+//! time, and Vegas leaves slow start at once. The upper pseudo-inverse is the end of the plateau, when the next packet
+//! was sent. It reproduces the published behaviour and is the default. (Section II itself has "upper" in the text and ↓
+//! in the formula.)
 
 use crate::algebra::{Curve, CurveError, Extended, Scalar};
 

@@ -56,7 +56,7 @@ pub struct RateEvent<S> {
 pub enum RateEventKind<S> {
     /// Additive increase.
     Increase,
-    /// Timeout; the source resumes from what was acknowledged.
+    /// Timeout; the source resumes from the acknowledged data.
     Timeout {
         /// D(t_TO − ΔR).
         resumed_from: S,

@@ -6,10 +6,10 @@
 //! - Lines 25 and 28 have A where Â is meant.
 //! - The window of line 27 depends on D, which depends on Â, for t > ΔR after an event: the three are one system. It is
 //!   solved causally: D up to t determines Â up to t + ΔR, and that in turn D up to t + ΔR.
-//! - Line 22 has no floor. Here the window never falls below I_max, one packet, in congestion avoidance: with w_high below
-//!   2·I_max it could reach zero, nothing more would be admitted, and no RTT could show that the path is idle. W·(1 −
-//!   baseRTT/minRTT) > w_high implies W > w_high, so with w_high ≥ 2·I_max, as in Figures 3 and 4, the floor is never
-//!   reached.
+//! - Line 22 has no floor. Here the window never falls below I_max, one packet, in congestion avoidance. With w_high
+//!   below 2·I_max it could reach zero. Then no packet would be admitted, and no RTT could show that the path is idle.
+//!   W·(1 − baseRTT/minRTT) > w_high implies W > w_high, so with w_high ≥ 2·I_max, as in Figures 3 and 4, the floor is
+//!   never reached.
 //! - Line 7 uses RTT as in (1); see [`rtt`](crate::congestion::rtt) for its pseudo-inverse.
 
 use super::{ControlError, Run, EVENTS_MAX};

@@ -1,9 +1,9 @@
 //! Several flows at one path server (section IV): separating their departures, and a causal computation of networks of
 //! sources with feedback.
 //!
-//! A timeout shifts the origin of its own flow only: that flow's queued traffic vanishes, and that of others stays. (The
-//! paper does not specify this. In a FIFO, flows that always send wait equally long and time out together, so its examples
-//! do not depend on it.)
+//! A timeout shifts the origin of its flow only: the queued traffic of that flow vanishes, and that of others stays.
+//! (The paper does not specify this. In a FIFO, flows that always send wait equally long and time out together, so its
+//! examples do not depend on it.)
 
 #[cfg(test)]
 mod agreement;

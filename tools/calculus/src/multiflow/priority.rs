@@ -1,7 +1,7 @@
 //! Departures of flows under strict priority.
 //!
-//! In fluid form the flows of the highest k classes together see the whole server, independently of lower classes: their
-//! aggregate's departures are (Σ Â) ⊗ S, and a class gets the difference of two such aggregates.
+//! In fluid form the flows of the highest k classes together see the whole server, independently of lower classes.
+//! Their aggregate's departures are (Σ Â) ⊗ S, and a class gets the difference of two such aggregates.
 
 use crate::algebra::{Curve, CurveError, Scalar};
 

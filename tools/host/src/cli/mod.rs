@@ -78,7 +78,7 @@ Examples:
     /// Obey pauses on kernels without BPF queueing disciplines, while it runs.
     #[command(after_help = "\
 Makes `prio` the root, with a `plug` for each priority: higher priorities go
-first. --udp and --priorities dscp or vlan take CONFIG_NET_CLS_FLOWER. A pause
+first. --udp and --priorities dscp or vlan need CONFIG_NET_CLS_FLOWER. A pause
 takes effect when this process has read it, so more frames follow XOFF than with
 `attach`. `status`, `counters` and `metrics` show it while it runs.
 

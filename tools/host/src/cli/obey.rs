@@ -21,8 +21,8 @@ pub struct ObeyArguments {
     /// The link's rate, since pauses are in bit times [default: the device's].
     #[arg(long, value_parser = parse_rate)]
     pub rate: Option<BitRate>,
-    /// The rate that the device does not exceed, with preamble, FCS and gap. Bounds what a device without a line of its
-    /// own sends, such as veth [default: unbounded].
+    /// The rate that the device does not exceed, with preamble, FCS and gap. For devices without a line, such as veth
+    /// [default: unbounded].
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub max_rate: Option<BitRate>,
     /// Source of a frame's priority.

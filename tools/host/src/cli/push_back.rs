@@ -13,18 +13,19 @@ use crate::push_back::fill::{Limits, LOOK_MAX_NS};
 use crate::push_back::Plan;
 use crate::settings::PORTS_MAX;
 
-/// Minimum time between two checks, in ns; each costs some 20 µs.
+/// Minimum time between two checks, in ns; each costs about 20 µs.
 const LOOK_MIN_NS: u64 = 100_000;
 
 /// Settings for pausing the neighbour.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Watches how full UDP sockets are: their receive buffers, of which the kernel
-drops what has no room. TCP needs none of this: its window does it.
+Watches the receive buffers of UDP sockets: the kernel drops datagrams that
+have no room. TCP does not need this: its window limits the sender.
 
-The buffer above --xoff must hold what still arrives. The kernel's default of
-208 KiB is too small for fast links: give sockets more with SO_RCVBUF, up to
-net.core.rmem_max. Under `chrt -f 10` this process reacts sooner.
+The buffer above --xoff must hold datagrams that still arrive. The kernel's
+default of 208 KiB is too small for fast links: give sockets more with
+SO_RCVBUF, up to net.core.rmem_max. Under `chrt -f 10` this process reacts
+sooner.
 
 Examples:
   weir-host push-back eth1 --priority 3 --port 5000,5001 --longest 200ms

@@ -108,7 +108,7 @@ fn reach(name: &str) -> io::Result<Option<(Pid, OwnedFd)>> {
     }
 }
 
-/// Returns the process that holds the name; `None` if there is none, or it is dead.
+/// Returns the process that holds the name; `None` if there is none, or it has ended.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
 //! Obeying pauses on kernels without queueing disciplines in BPF: `prio` with `plug`, driven by two processes. The worker
-//! obeys pauses. The keeper removes the queue when the worker dies, and the worker stops when the keeper dies.
+//! obeys pauses. The keeper removes the queue when the worker ends, and the worker stops when the keeper ends.
 
 pub mod pauses;
 mod worker;
@@ -49,7 +49,7 @@ fn name(device: &Device) -> String {
     format!("weir-host.plug.{}", device.ifindex)
 }
 
-/// Returns the worker of a device; `None` if there is none, or it is dead.
+/// Returns the worker of a device; `None` if there is none, or it has ended.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn worker_of(device: &Device) -> io::Result<Option<Pid>> {
     live::process(&name(device))
 }
 
-/// Returns the status reported by a device's worker; `None` if there is none, or it is dead.
+/// Returns the status reported by a device's worker; `None` if there is none, or it has ended.
 ///
 /// # Errors
 ///
@@ -75,7 +75,7 @@ pub fn status_of(device: &Device) -> Result<Option<Status>, Error> {
     asked.map(read).transpose()
 }
 
-/// Stops a device's worker, or removes the remains of a dead one. Returns false if there was neither.
+/// Stops a device's worker, or removes the remains of a killed one. Returns false if there was neither.
 ///
 /// # Errors
 ///

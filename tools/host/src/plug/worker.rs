@@ -52,7 +52,8 @@ struct Worker<'a> {
     dropped_before: Option<[u64; PRIORITIES]>,
 }
 
-/// Obeys pauses until SIGTERM or SIGINT, then drains the queue. The keeper removes it, or the worker if the keeper is dead.
+/// Obeys pauses until SIGTERM or SIGINT, then drains the queue. The keeper removes it, or the worker if the keeper has
+/// ended.
 ///
 /// # Errors
 ///

@@ -58,7 +58,7 @@ const FAMILIES: [Family; 12] = [
     (
         "unsent_total",
         "counter",
-        "Pause frames that the device did not take at once",
+        "Pause frames that the device did not accept at once",
         |one| one.unsent as f64,
     ),
     ("sockets", "gauge", "Sockets that are watched", |one| {
@@ -67,7 +67,7 @@ const FAMILIES: [Family; 12] = [
     (
         "unwatched_sockets",
         "gauge",
-        "Sockets beyond what is watched",
+        "Sockets beyond the watched ones",
         |one| one.unwatched as f64,
     ),
     (

@@ -32,7 +32,7 @@ enum Action {
     /// Reflect the frames of a test at the other end of the cable, until Ctrl-C.
     ///
     /// There, `switchctl doctor --loop DEVICE` tests a NIC. Run this at the NIC that it is cabled to, as root. It sends nothing
-    /// but replies; while it runs, no other frame that arrives at the device gets to the kernel.
+    /// but replies; while it runs, no other frame that arrives at the device reaches the kernel.
     Reflect {
         /// The network device of this end.
         device: String,

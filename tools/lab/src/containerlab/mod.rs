@@ -70,7 +70,10 @@ pub fn files(
     let name = file.file_name().and_then(|name| name.to_str());
     let beside = name.and_then(|name| name.strip_suffix(".clab.yml"));
     let Some(beside) = beside.filter(|name| !name.is_empty()) else {
-        bail!("{}: a topology's file ends in .clab.yml", file.display());
+        bail!(
+            "{}: the name of a topology file must end in .clab.yml",
+            file.display()
+        );
     };
     let directory = file.with_file_name(beside);
     let monitoring = wanted

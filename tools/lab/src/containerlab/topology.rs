@@ -69,7 +69,7 @@ struct Link {
     mtu: u64,
 }
 
-/// Formats YAML; nodes' files are in the directory `beside`.
+/// Formats YAML; the nodes' files are in the directory `beside`.
 pub fn write(
     scenario: &Scenario,
     wanted: &Wanted<'_>,

@@ -19,11 +19,11 @@ const QUIET_HOLDING: u32 = 200;
 pub enum Rest {
     /// All held frames have left.
     Drained,
-    /// Nothing moves any more, even if some frames cannot leave.
+    /// No frame moves any longer, even if some cannot leave.
     Still,
 }
 
-/// Accounts of all frames once nothing moves any more.
+/// Accounts of all frames once none moves any longer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
     /// Frames that the hosts passed to their devices.

@@ -278,7 +278,7 @@ impl HostProcess {
         let input = self
             .input
             .as_mut()
-            .context("the endpoint was told to finish")?;
+            .context("the endpoint was asked to finish")?;
         writeln!(input, "{line}").with_context(|| format!("telling {} to {line}", self.name))
     }
 

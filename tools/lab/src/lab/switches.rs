@@ -205,7 +205,7 @@ impl SwitchProcess {
         if let Some(mut process) = self.process.take() {
             process.kill_all();
             let gone = process.wait(END_LIMIT)?;
-            gone.with_context(|| format!("{} was killed and is still there", self.name))?;
+            gone.with_context(|| format!("{} was killed and still runs", self.name))?;
         }
         self.is_frozen = false;
         Ok(())

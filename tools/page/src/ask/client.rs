@@ -1,5 +1,5 @@
-//! The connection to one switch: kept open, and reopened after a failure. Bodies are limited in size and time, whatever the
-//! peer sends.
+//! The connection to one switch: kept open, and reopened after a failure. Bodies are limited in size and
+//! time, regardless of what the peer sends.
 
 use std::io;
 use std::path::Path;

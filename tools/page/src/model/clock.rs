@@ -1,10 +1,11 @@
 //! Offset between a switch's clock and the local one.
 //!
-//! A switch reports times on its machine's monotonic clock. Each answer bounds the offset: the remote clock was read after
-//! the request was sent and before the answer arrived, so ours minus theirs is at least `sent - theirs` and at most
-//! `received - theirs`. The true offset lies in the intersection of these intervals. As clocks drift apart, an interval
-//! grows by [`DRIFT`] at both ends with time, so old ones matter less. The middle of the intersection is the estimate, and
-//! half its width the uncertainty: a bound that does not depend on how the round trip is divided between request and answer.
+//! A switch reports times on its machine's monotonic clock. Each answer bounds the offset. The remote clock was read
+//! after the request was sent and before the answer arrived, so ours minus theirs is at least `sent - theirs` and at
+//! most `received - theirs`. The true offset lies in the intersection of these intervals. As clocks drift apart, an
+//! interval grows by [`DRIFT`] at both ends with time, so old ones matter less. The middle of the intersection is the
+//! estimate, and half its width the uncertainty. This bound does not depend on how the round trip is divided between
+//! request and answer.
 
 /// Maximum drift between two quartz clocks, in nanoseconds per second: 50 ppm each, and the same for clocks that are being
 /// disciplined.

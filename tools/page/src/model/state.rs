@@ -134,7 +134,7 @@ pub struct Link {
     pub a: usize,
     /// The other end.
     pub b: usize,
-    /// True if at least one end hears the other, and no port that hears it is down.
+    /// True if at least one end receives the other's messages, and no such port is down.
     pub is_up: bool,
 }
 

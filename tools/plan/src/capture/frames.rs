@@ -95,7 +95,7 @@ fn read_pcapng(file: impl Read, gathering: &mut Gathering<'_>) -> Result<()> {
                     continue;
                 }
                 let tick = tick_micros.get(packet.interface_id as usize);
-                let tick = tick.context("a frame of an interface that is not described")?;
+                let tick = tick.context("a frame of an interface without a description block")?;
                 // The library returns the file's ticks as if they were nanoseconds.
                 let micros = packet.timestamp.as_nanos() as f64 * tick;
                 gathering.take(micros, packet.original_len, &packet.data)?;

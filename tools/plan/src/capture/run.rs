@@ -51,7 +51,7 @@ pub fn read(file: impl Read, scenario: &Scenario) -> Result<Recorded> {
         flows,
         span,
         notes: vec![format!(
-            "arrivals are what the receivers of a run got, every {:.0} µs: what pauses held back is in them as late as it came",
+            "arrivals are the data received in a run, every {:.0} µs: paused data count when they arrived",
             interval * 1e6
         )],
     })

@@ -72,10 +72,11 @@ pub fn run(
 
 /// Reads the result of a run of this scenario.
 pub fn read_run(file: impl Read, scenario: &Scenario) -> Result<RunResult> {
-    let run: RunResult = serde_json::from_reader(file).context("no result of a run")?;
+    let run: RunResult = serde_json::from_reader(file)
+        .context("not the result of a run: write one with `weir-sim run --json`")?;
     if run.format != RUN_FORMAT {
         bail!(
-            "the run has format {}, and this is for {RUN_FORMAT}",
+            "the run has format {}, but this version reads {RUN_FORMAT}",
             run.format
         );
     }

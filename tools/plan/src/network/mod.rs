@@ -193,7 +193,7 @@ impl Network {
     /// Without flows, or with too many.
     pub fn from_scenario(scenario: &Scenario, options: &LinkOptions) -> Result<Self> {
         if scenario.flows.is_empty() {
-            bail!("the scenario has no flows to plan for");
+            bail!("the scenario has no flows to plan for: add a [[flow]]");
         }
         let all_ports = scenario.all_ports();
         let mut gathered = Gathered::new(scenario);
@@ -203,7 +203,7 @@ impl Network {
         let mut network = gathered.network(&all_ports, options, micros(scenario.duration));
         let mut flows = scenario.flows.iter();
         if flows.any(|flow| flow.transport.is_answered()) {
-            let note = "flows are planned as if no transport slowed them: what PFC must bear when ECN does not help";
+            let note = "flows are planned as if no transport slowed them: the load on PFC when ECN does not help";
             network.notes.insert(0, note.to_owned());
         }
         Ok(network)
@@ -301,14 +301,14 @@ impl<'a> Gathered<'a> {
             .collect();
         let mut notes = Vec::new();
         if self.is_spread {
-            notes.push("a flow whose hash picks the way counts on each, with its part of the line: more may meet on one".to_owned());
+            notes.push("a flow whose hash picks the path counts on each path, with its part of the line: more flows may meet on one".to_owned());
         }
         if scenario.switches.len() > 1 {
-            notes.push("each switch by itself: what another switch holds back, or a pause from the next one, is not counted".to_owned());
+            notes.push("each switch is planned separately: frames held back by others, and pauses from the next one, are not counted".to_owned());
         }
         if let Some(found) = scenario.first_credit_loop() {
             notes.push(format!(
-                "the routes close a credit loop, {}: where it locks, nothing drains and no time of this plan holds",
+                "the routes close a credit loop, {}: if it locks, nothing drains and the times of this plan do not hold",
                 scenario.credit_loop_text(&found)
             ));
         }

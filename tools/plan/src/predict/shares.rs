@@ -98,7 +98,7 @@ pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
     rate.max(own.least).min(own.most)
 }
 
-/// Returns what is left for `class`, with flows from `ports`, of the share of all classes that share by port: ports take
+/// Returns the rest for `class`, with flows from `ports`, of the share of all classes that share by port: ports take
 /// turns, and then the classes of each.
 fn share_by_port(share: f64, class: usize, ports: &[(usize, f64)], demands: &[Demand]) -> f64 {
     let mut others: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();

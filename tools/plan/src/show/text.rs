@@ -140,7 +140,7 @@ pub fn grouped<'a, T>(
     groups
 }
 
-/// Returns true if both are shown alike.
+/// Returns true if both have the same text.
 pub fn same_ingress(left: &IngressPlan, right: &IngressPlan) -> bool {
     left.switch == right.switch && {
         let cells = [left, right].map(|row| {

@@ -173,7 +173,7 @@ fn print_cases(names: &[String], runs: &[Value]) {
 }
 
 fn print_comparison(runs: &[Value]) {
-    println!("\nThe same fat-tree at the same load, in turns with ns-3:\n");
+    println!("\nThe same fat-tree at the same load, alternating with ns-3:\n");
     let mut rows = vec![[
         "simulator",
         "frame-hops per virtual us",

@@ -165,7 +165,7 @@ impl Network {
         }
     }
 
-    /// Minimum time after which one end of a link learns of an event at the other.
+    /// Minimum time after which an event at one end of a link affects the other.
     fn lookahead(&self) -> Duration {
         let connected = self.lines.iter().filter(|line| line.to.is_some());
         connected

@@ -12,7 +12,7 @@ use crate::random::Random;
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line {
-    /// `None` without a neighbour: what is sent is lost and counted.
+    /// `None` without a neighbour: frames sent there are lost and counted.
     pub(super) to: Option<End>,
     pub(super) from: End,
     clock: LineClock,
@@ -33,7 +33,7 @@ pub(super) struct Line {
     pub(super) flaps: u16,
     /// The other direction's map if it is not the identity: pauses that arrive here name priorities after it.
     pub(super) priority_map_back: Option<PriorityMap>,
-    /// While its transmitter completes nothing; also what it has sent meanwhile.
+    /// While its transmitter completes nothing; also the frames sent meanwhile.
     pub(super) hangs: bool,
     pub(super) held: Option<(u16, FrameHandle)>,
     /// Impairments at its end, by index in the plan.
@@ -83,7 +83,7 @@ impl Line {
     }
 
     /// A frame of `length` begins to leave at `now`: returns when the line is free again, and when the frame is at the other
-    /// end. That is always later than now: it must not overtake other events there.
+    /// end. That is always later than now: the event must not overtake others there.
     #[inline]
     pub(super) fn send(&mut self, now: Instant, length: Bytes) -> (Instant, Instant) {
         self.is_busy = true;

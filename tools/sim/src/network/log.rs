@@ -41,7 +41,8 @@ impl<K> Log<K> {
     }
 
     /// Adds an entry after those of the same time and the same or a lower switch. If there is no room, the last one is
-    /// dropped, so the first ones remain whatever the order of switches. O(entries of the last microseconds).
+    /// dropped, so the first ones remain regardless of the order of switches. O(entries of the last
+    /// microseconds).
     pub(super) fn add(&mut self, at: Instant, switch: usize, kind: K) {
         let switch = switch as u32;
         let is_before = |entry: &LogEntry<K>| (entry.at, entry.switch) <= (at, switch);
@@ -66,7 +67,7 @@ impl<K> Log<K> {
         parts
     }
 
-    /// Joins the parts: the result is what one log would have kept.
+    /// Joins the parts: the result is the same as that of one log.
     pub(super) fn join(parts: Vec<Self>) -> Self {
         let mut whole = Self::new(parts.first().map_or(0, |part| part.capacity));
         for part in parts {

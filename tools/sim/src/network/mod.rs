@@ -316,7 +316,7 @@ impl Network {
         self.log.overflow()
     }
 
-    /// The curves, if the plan asks for them.
+    /// The curves, if the plan requests them.
     pub const fn samples(&self) -> Option<&Samples> {
         self.samples.as_ref()
     }

@@ -52,7 +52,7 @@ pub struct NetworkPlan {
     /// Longest round trip of a flow in the empty network. Above zero if a transport uses it: as HPCC's T, or as a limit of
     /// one bandwidth-delay product.
     pub base_round_trip: Duration,
-    /// By switch: value mixed into its flow hashes. Empty: all hash alike.
+    /// By switch: value mixed into its flow hashes. Empty: all use the same hash.
     pub hash_seeds: Vec<u32>,
     /// Frames to which the sender gives the same hash.
     pub spread: Spread,

@@ -286,7 +286,7 @@ fn lossless_priorities(scenario: &Scenario) -> impl Iterator<Item = ClassMode> +
     lossless.flat_map(|class| class.priorities.iter().map(|_| class.mode))
 }
 
-/// Returns the buffer that a fabric port needs for lossless classes. The second headroom and what is lent to Level D serve
+/// Returns the buffer that a fabric port needs for lossless classes. The second headroom and the loan to Level D serve
 /// only releases of the Deadlock Breaker, and the first structured buffer pool holds only frames from hosts.
 fn buffer_bytes(scenario: &Scenario) -> u64 {
     let releases = scenario.deadlock.policy.releases();

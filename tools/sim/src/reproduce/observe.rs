@@ -49,7 +49,7 @@ pub struct Moments {
 /// Observations of a run.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// Result of the run; what the network held when traffic ended is in flight.
+    /// Result of the run; frames still in the network when traffic ended are in flight.
     pub result: RunResult,
     /// Interval of the curves.
     pub interval: Duration,

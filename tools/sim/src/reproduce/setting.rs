@@ -54,8 +54,8 @@ impl Setting {
         self.rate.time_for(FRAME + LINE_OVERHEAD)
     }
 
-    /// Maximum time from sending a pause until no frame sent before it arrives any more: the line may be busy with a frame
-    /// at either end.
+    /// Maximum time from sending a pause until the last frame sent before it has arrived: the line may be busy with a
+    /// frame at either end.
     pub fn round_trip(&self) -> Duration {
         self.delay.saturating_mul(2) + self.frame_time().saturating_mul(2)
     }

@@ -47,9 +47,9 @@ pub(super) fn way(
     None
 }
 
-/// Returns the time from the flow's start to the arrival of its last byte over `hops` if nothing else is sent and nothing
-/// stops it: switches store frames before forwarding them, and each line carries one frame at a time. The flow's own `rate`
-/// applies. `None` if it has no end. O(frames × hops), so compute it for completed flows only.
+/// Returns the time from the flow's start to the arrival of its last byte over `hops` if nothing else is sent and
+/// nothing stops it. Switches store frames before forwarding them, and each line carries one frame at a time. The
+/// flow's own `rate` applies. `None` if it has no end. O(frames × hops), so compute it for completed flows only.
 pub(super) fn completion(flow: &FlowPlan, hops: &[Hop]) -> Option<Duration> {
     let mut left = flow.size?.get();
     let mut lines: Vec<(LineClock, Duration)> = hops

@@ -170,7 +170,7 @@ fn switch_plan(
     }
 }
 
-/// Sets what LLDP would learn: neighbours with Levels.
+/// Sets the findings of LLDP: neighbours with Levels.
 fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], built: &mut Switch) {
     for (port, config) in ports.iter().zip(&mut built.ports) {
         if let PortPeer::Switch(peer) = port.peer {
@@ -252,7 +252,7 @@ fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
     map
 }
 
-/// By switch; empty if all hash alike.
+/// By switch; empty if all use the same hash.
 fn hash_seeds(scenario: &Scenario) -> Vec<u32> {
     let mut random = Random::for_purpose(scenario.seed, HASH_SEEDS);
     let switches = match scenario.balancing.has_seeds {

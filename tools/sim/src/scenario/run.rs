@@ -139,7 +139,7 @@ impl RunError {
     }
 }
 
-/// Returns the time after which a network without movement will not move any more: longer than an unrefreshed pause, and
+/// Returns the time after which a network without movement will not move again: longer than an unrefreshed pause, and
 /// than the policy's detection of a deadlock.
 fn standstill(scenario: &Scenario) -> Duration {
     let rates = scenario.links.iter().map(|link| link.properties.rate);

@@ -13,7 +13,7 @@ use crate::random::Random;
 const POOLS: u64 = 40;
 
 /// Returns the headroom of a buffer for such a line, if the neighbour obeys at once. The pool may be full when a frame
-/// arrives, so that none of it is below a threshold, and a pause of another class may be on the line.
+/// arrives, so none of it is below a threshold, and a pause of another class may be on the line.
 pub(super) fn headroom(rate: BitRate, delay: Duration, cell: Bytes, longest: Bytes) -> Bytes {
     let charging = Charging {
         cell,

@@ -45,7 +45,7 @@ pub struct Finished {
 type Rows = (Vec<Cell>, Vec<Vec<Cell>>, Vec<Vec<Cell>>);
 
 /// One of several parts of a sweep. Of each group of as many consecutive runs as there are parts, every part has one at
-/// random: with a fixed stride, a part would have all runs with one value if values repeat with the same period.
+/// random. With a fixed stride, a part would have all runs with one value if values repeat with the same period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// Index from 0.

@@ -408,7 +408,7 @@ fn errors_are_reported_with_file_and_node() {
         ("t.0.et: node 4: the group `9` (pg_name) is not known", broken(&|ranks| set(&mut ranks[0][3], "pg_name", Value::Text("9")))),
         ("t.0.et: node 4: rank 0 is not in the group `2`", broken(&|ranks| set(&mut ranks[0][3], "pg_name", Value::Text("2")))),
         ("t.0.et: node 7: comm_dst is 4, and there are 4 ranks", broken(&|ranks| set(&mut ranks[0][4], "comm_dst", Value::Uint32(4)))),
-        ("t.0.et: node 7: no receive at rank 1 for what it sends with tag 8", broken(&|ranks| set(&mut ranks[0][4], "comm_tag", Value::Uint32(8)))),
+        ("t.0.et: node 7: no receive at rank 1 for its send with tag 8", broken(&|ranks| set(&mut ranks[0][4], "comm_tag", Value::Uint32(8)))),
         ("t.1.et: node 5: rank 0 sends nothing for it with tag 7", broken(&|ranks| { ranks[0].pop(); })),
         ("t.0.et: node 2: is collective number 1 of all ranks, and rank 3 has fewer", broken(&|ranks| { ranks[3].remove(1); ranks[3][1].data.clear(); })),
         ("t.0.et: node 2: involved_dim leaves out a dimension", broken(&|ranks| set(&mut ranks[0][1], "involved_dim", Value::Bools(vec![true, false])))),

@@ -122,7 +122,7 @@ fn check(image: &Path) -> Result<()> {
         .status()
         .context("starting cargo nextest")?;
     if !status.success() {
-        bail!("{} does not do what it should: see above", image.display());
+        bail!("{} does not work: see above", image.display());
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ fn tags(bench: &Bench<'_>) -> Result<()> {
     match Switch::start(bench.guest, shipped.clone()) {
         Ok(switch) => {
             switch.stop()?;
-            bail!("the daemon starts, and says nothing of rxvlan");
+            bail!("the daemon starts without a warning about rxvlan");
         }
         Err(error) => ensure!(format!("{error:#}").contains(REMEDY), "{error:#}"),
     }

@@ -168,7 +168,7 @@ fn without_lro(bench: &Bench<'_>, settings: &Settings) -> Result<()> {
     match Switch::start(bench.guest, settings.clone()) {
         Ok(switch) => {
             switch.stop()?;
-            bail!("the daemon starts, and says nothing of lro");
+            bail!("the daemon starts without a warning about lro");
         }
         Err(error) => ensure!(format!("{error:#}").contains(REMEDY), "{error:#}"),
     }

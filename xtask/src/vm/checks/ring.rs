@@ -1,5 +1,5 @@
 //! The ring of four switches over emulated NICs: `weir-lab` in a guest, whose links are pairs of NICs. Hosts' links as well,
-//! since the kernel refuses copy mode to a socket that shares packet memory with a zero-copy one, so that a veth would put
+//! since the kernel refuses copy mode to a socket that shares packet memory with a zero-copy one, so a veth would put
 //! all ports into copy mode.
 
 use std::time::{Duration, Instant};

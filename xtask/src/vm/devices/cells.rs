@@ -117,7 +117,7 @@ pub const KINDS: &[Kind] = &[
     refused("dummy", "drops all that is sent"),
     refused("ifb", "drops all that is sent to it"),
     refused("wireguard", "carries IP packets"),
-    refused("vrf", "stands for a routing table"),
+    refused("vrf", "represents a routing table"),
     Kind {
         device: "lo",
         ..refused("loopback", "the loopback device")

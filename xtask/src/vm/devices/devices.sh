@@ -9,7 +9,7 @@ pair() {
     in_ns f ethtool -K "$2" tx off txvlan off gro on > /dev/null
 }
 
-# Where frames are.
+# Counters of frames.
 counts() { for n in w f g; do in_ns $n ip -s link; in_ns $n ip neigh; done; tail -n 20 /tmp/d.log; }
 # Sums the datagrams that applications did not read in time (RcvbufErrors).
 without_room() { awk '/^Udp:/ { sum += $6 } END { print sum + 0 }'; }
@@ -28,7 +28,7 @@ begin() {
     in_ns g ip addr add 10.3.0.2/24 dev e0
 }
 
-# Whatever is left of a kind, also after a failed one.
+# Removes everything left of a kind, also after a failed one.
 end() {
     for program in /tmp/daemon /tmp/helper; do [ ! -e $program ] || kill "$(cat $program)" 2> /dev/null || true; done
     wait_until 60 sh -c '! pidof weir-switchd'
@@ -130,7 +130,7 @@ configuration() {
     } > /tmp/d.toml
 }
 
-# Starts the daemon; says what it says where it refuses, with its exit status.
+# Starts the daemon; if it refuses, prints its message and its exit status.
 start() {
     : > /tmp/d.log
     nsenter --net=/run/netns/w weir-switchd --config /tmp/d.toml > /tmp/d.log 2>&1 & daemon=$!

@@ -137,7 +137,7 @@ impl Bench<'_> {
         let found = findings
             .as_array()
             .is_some_and(|all| all.iter().any(is_problem));
-        ensure!(found, "the doctor does not say so: {doctor}");
+        ensure!(found, "the doctor does not report it: {doctor}");
         Ok(())
     }
 

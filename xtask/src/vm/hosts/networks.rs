@@ -210,7 +210,8 @@ fn sent_again(text: &mut String, name: &str, ran: &Ran, wanted: u64) -> Result<u
     line(
         text,
         format_args!(
-            "{name}: {} dropped; {sent} packets sent for {wanted}, {again} of them again; the other end missed one {} times, said nothing in time {} times",
+            "{name}: {} dropped; {sent} packets sent for {wanted}, {again} of them again; the \
+            other end missed one {} times, did not answer in time {} times",
             ran.dropped(),
             ran.of_rdma("rcvd_seq_err")?,
             ran.of_rdma("completer_retry_err")?

@@ -59,7 +59,7 @@ const CHECKS: [Check; 18] = [
     check("pauses, with `weir-host plug`", Extent::Loading, |case| {
         case.step("pauses")
     }),
-    check("a thread that was taken over", Extent::Loading, |case| {
+    check("a compromised thread", Extent::Loading, |case| {
         case.step("confined")
     }),
     check("compilers", Extent::Loading, |case| {

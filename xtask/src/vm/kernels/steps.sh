@@ -50,7 +50,7 @@ network() {
         ip -n "h$n" addr add "10.0.0.$n/24" dev eth0
         ip -n "h$n" link set eth0 up
         host "h$n" ethtool -K eth0 tx off gro on > /dev/null
-        # Without learning nothing is flooded, and nobody can ask.
+        # Without learning nothing is flooded, and hosts cannot ask for addresses.
         for m in $(seq "$1"); do
             [ "$m" = "$n" ] || ip -n "h$n" neigh replace "10.0.0.$m" lladdr "02:00:00:00:00:0$m" dev eth0
         done
@@ -157,7 +157,7 @@ pauses() {
     echo "$(($(paused) - paused_before)) pauses, 0 lost"
 }
 CONFINED='--ignored --exact --nocapture a_thread_of_the_dataplane_that_was_taken_over_is_refused_everything_else'
-# A process that gives up what the daemon gives up tries what an attacker would: started directly, and by the switch's unit, of which
+# A process that gives up the daemon's privileges tries an attacker's calls: started directly, and by the switch's unit, of which
 # only the program and the way of waiting for it are others.
 confined() {
     local directly unit status drop_in=/run/systemd/system/weir-switchd.service.d
@@ -180,7 +180,7 @@ confined() {
 refused() { grep -oE '[0-9]+ attempts, all refused' | cut -d ' ' -f 1 | grep .; }
 listens() { host h2 ss -ltn | grep -q ":$1 "; }
 
-# A lossless stream goes on over a restart; then the switch is killed, and the next one takes over what it left.
+# A lossless stream goes on over a restart; then the switch is killed, and the next one starts in its place.
 restarts() {
     local before said
     network 2
@@ -246,7 +246,7 @@ zero_copy() {
     [ "$(cat /tmp/mode)" = "native $1" ] || fail "$(cat /tmp/mode)"
     [ "$1" = true ] && echo "virtio_net: zero-copy" || echo "virtio_net: copy"
 }
-# The state of the express path that is expected: $1 for lossy classes, $2 where a lossless class asks for it, too.
+# The state of the express path that is expected: $1 for lossy classes, $2 where a lossless class requests it, too.
 express() {
     local words frames
     network 2
@@ -296,7 +296,7 @@ ring() {
     local said=/tmp/ring-$1 slow=$SLOW
     stop
     case $1 in
-    # A guest on a busy machine stands still for longer than 500 ms, which looks like a stall to its switches.
+    # A guest on a busy machine pauses for longer than 500 ms, which looks like a stall to its switches.
     level) slow="${slow/detect=500ms/detect=2s} --set class.lossless.mode=level --set class.lossless.max-hops=2 --set link-defaults.round-trip=500ms" ;;
     *) slow="$slow --set deadlock.policy=$1" ;;
     esac
@@ -311,7 +311,7 @@ ring() {
 }
 # The book's chapter in /share/ten-minutes.md: its commands as they are, but for the installation, which was before the boot, and the
 # rate of its rings, with the time within which the first release must come. Each exit status counts, except that an emulated machine may
-# stand still, which switchctl reports as degraded health by status 5.
+# pause, which switchctl reports as degraded health by status 5.
 ten_minutes() {
     local began=$SECONDS script=/root/ten-minutes.sh commands slow
     stop

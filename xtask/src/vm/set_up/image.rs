@@ -411,7 +411,8 @@ fn add_provider(root: &Path, tree: &Path) -> Result<()> {
     let drivers = Path::new("etc/libibverbs.d");
     let provider = Path::new(LIBRARIES).join("libibverbs");
     let is_provider = |name: &str| name.starts_with("librxe-");
-    let library = entry(&root.join(&provider), is_provider).context("no provider for rxe")?;
+    let library = entry(&root.join(&provider), is_provider)
+        .context("no rdma-core provider library for rxe")?;
     let name = library.file_name().context("a library's name")?;
     for (from, to) in [
         (

@@ -158,7 +158,7 @@ pub fn judge(seen: &Observed) -> Health {
     let mut reasons = Vec::new();
     if seen.age_seconds > SILENT_AFTER_SECONDS {
         let text = format!(
-            "the dataplane has not answered for {}; frames may stand still",
+            "the dataplane has not answered for {}; frames may be stuck",
             seconds(seen.age_seconds)
         );
         reasons.push(reason(Trouble::DataplaneSilent, Verdict::Failing, 0, text));
@@ -281,7 +281,7 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
     if port.addresses_crowded > 0 {
         let count = grouped(port.addresses_crowded);
         let text = format!(
-            "{name}: {count} source addresses found no room among the learned ones, so that frames to some addresses are flooded: a host makes up addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)"
+            "{name}: {count} source addresses found no room among the learned ones, so frames to some addresses are flooded: a host forges addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)"
         );
         reasons.push(HealthReason {
             port: Some(name.clone()),
@@ -297,37 +297,37 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
         (
             Trouble::KernelLosses,
             port.kernel_losses,
-            "were lost by the kernel, lossless ones too: the switch gets too little CPU, `dataplane.rx-ring` is too small, or frames are too long (`switchctl drops`)",
+            "were lost by the kernel, including lossless ones: the switch gets too little CPU, `dataplane.rx-ring` is too small, or frames are too long (`switchctl drops`)",
         ),
         (
             Trouble::KernelLosses,
             port.transmit_drops,
-            "were not sent by the device, lossless ones too: its MTU, its queue, or the other end (`ip -s -s link`)",
+            "were not sent by the device, including lossless ones: its MTU, its queue, or the other end (`ip -s -s link`)",
         ),
         (
             Trouble::KernelLosses,
             port.receive_missing,
-            "were redirected to the switch and never arrived, lossless ones too: the driver does not deliver to AF_XDP (`switchctl doctor`; try xdp-mode = \"generic\")",
+            "were redirected to the switch and never arrived, including lossless ones: the driver does not deliver to AF_XDP (`switchctl doctor`; try xdp-mode = \"generic\")",
         ),
         (
             Trouble::KernelLosses,
             port.transmit_missing,
-            "were sent and not counted by the device, lossless ones too: the driver loses frames of AF_XDP (`switchctl doctor`; try xdp-mode = \"generic\")",
+            "were sent and not counted by the device, including lossless ones: the driver loses frames of AF_XDP (`switchctl doctor`; try xdp-mode = \"generic\")",
         ),
         (
             Trouble::XdpLosses,
             port.xdp_drops,
-            "were dropped by the XDP program, lossless ones too: `switchctl ports` and `switchctl doctor` say why",
+            "were dropped by the XDP program, including lossless ones: `switchctl ports` and `switchctl doctor` show the reason",
         ),
         (
             Trouble::DeviceLosses,
             port.device_overruns,
-            "found no room in the device, lossless ones too: the switch gets too little CPU, or the device's ring is too small (ethtool -G)",
+            "found no room in the device, including lossless ones: the switch gets too little CPU, or the device's ring is too small (ethtool -G)",
         ),
         (
             Trouble::DeviceLosses,
             port.device_errors,
-            "arrived damaged, lossless ones too: cable, transceiver, or the other end's MTU (`ip -s -s link` says what is wrong with them)",
+            "arrived damaged, including lossless ones: cable, transceiver, or the other end's MTU (`ip -s -s link` shows the kind of damage)",
         ),
     ] {
         if count > 0 {

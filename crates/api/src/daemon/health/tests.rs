@@ -89,7 +89,7 @@ fn queues_that_stand_still_are_failing() {
         age_seconds: 3.5,
         ..Observed::default()
     };
-    let why = "the dataplane has not answered for 3.5 s; frames may stand still";
+    let why = "the dataplane has not answered for 3.5 s; frames may be stuck";
     check(&silent, Verdict::Failing, why);
 }
 
@@ -121,14 +121,14 @@ fn losses_at_the_device_degrade() {
     check(
         &observed,
         Verdict::Degraded,
-        "h1: 5 frames found no room in the device, lossless ones too: the switch gets too little CPU, or the device's ring is too small (ethtool -G)",
+        "h1: 5 frames found no room in the device, including lossless ones: the switch gets too little CPU, or the device's ring is too small (ethtool -G)",
     );
     observed.ports[0].device_overruns = 0;
     observed.ports[0].device_errors = 1;
     check(
         &observed,
         Verdict::Degraded,
-        "h1: 1 frame arrived damaged, lossless ones too: cable, transceiver, or the other end's MTU (`ip -s -s link` says what is wrong with them)",
+        "h1: 1 frame arrived damaged, including lossless ones: cable, transceiver, or the other end's MTU (`ip -s -s link` shows the kind of damage)",
     );
 }
 
@@ -202,7 +202,7 @@ fn a_device_that_is_stuck_fails_and_a_table_without_room_and_a_stall_degrade() {
     check(&observed, Verdict::Failing, why);
     observed.ports[0].stuck = false;
     observed.ports[0].addresses_crowded = 1_234;
-    let why = "h1: 1,234 source addresses found no room among the learned ones, so that frames to some addresses are flooded: a host makes up addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)";
+    let why = "h1: 1,234 source addresses found no room among the learned ones, so frames to some addresses are flooded: a host forges addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)";
     check(&observed, Verdict::Degraded, why);
     let stalled = Observed {
         stalls: 1,

@@ -62,7 +62,7 @@ pub enum Takes {
     },
 }
 
-/// Remedy for a refusal. `{device}`, `{lower}` and `{master}` stand for names.
+/// Remedy for a refusal. `{device}`, `{lower}` and `{master}` are replaced by names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// A shell command.
@@ -76,7 +76,8 @@ pub enum Remedy {
 pub struct Master {
     /// The kernel's name for it.
     pub name: &'static str,
-    /// Description of a port of such a device, as part of a sentence. `{master}` stands for the device's name.
+    /// Description of a port of such a device, as part of a sentence. `{master}` is replaced by the device's
+    /// name.
     pub what: &'static str,
     /// The problem with such a port as a port of the switch.
     pub because: &'static str,

@@ -10,7 +10,7 @@ const READ: &str = "not tried: by the kernel's sources";
 const TRIED: &str = "tried: `cargo xtask vm-test --devices`";
 const SEEN: &str = "seen in guests, Linux 6.12 to 7.3";
 const TUNNEL: &str =
-    "the path of the tunnel can drop frames, and no pause reaches what sends on it";
+    "the path of the tunnel can drop frames, and no pause reaches the senders on it";
 
 /// A kind without problems.
 const PLAIN: Kind = Kind {
@@ -33,7 +33,7 @@ const fn tunnel(name: &'static str, what: &'static str, source: &'static str) ->
         pauses: "pass; the path itself is not paused",
         takes: Takes::Lossy {
             because: TUNNEL,
-            remedy: Remedy::Words("use a link of its own, or no lossless class"),
+            remedy: Remedy::Words("use a separate link, or no lossless class"),
             not_native: None,
         },
         source,
@@ -84,7 +84,7 @@ pub const KINDS: &[Kind] = &[
         name: "bond",
         mode: Some(1), // BOND_MODE_ACTIVEBACKUP
         what: "a bond in mode active-backup",
-        native: "**what is received is lost** at its port; sending works",
+        native: "**received frames are lost** at its port; sending works",
         takes: Takes::Generic {
             because: "in native mode every received frame is lost at the bond's own port",
         },
@@ -94,10 +94,10 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "bond",
         what: "a bond in another mode",
-        native: "**what is received is lost** at its port; sending works",
+        native: "**received frames are lost** at its port; sending works",
         pauses: "sent by one of its ports only",
         takes: Takes::Lossy {
-            because: "a pause stops one of the bond's links, and frames go on arriving on the others",
+            because: "a pause stops one of the bond's links, and frames still arrive on the others",
             remedy: Remedy::Words(
                 "use mode active-backup, or take the bond's ports out (`ip link set dev PORT nomaster`) and make each of them a port of the same routes",
             ),
@@ -110,7 +110,7 @@ pub const KINDS: &[Kind] = &[
         "bridge",
         "a bridge of Linux",
         [NONE, "to and from the bridge's own host side", "**none**"],
-        "the bridge forwards what the switch sends by its own table, and takes pauses for itself",
+        "the bridge forwards the switch's frames by its own table, and consumes pauses",
         Remedy::Words("make the bridge's ports the ports of the switch (`ip link set dev PORT nomaster`)"),
     ),
     refused(
@@ -147,8 +147,8 @@ pub const KINDS: &[Kind] = &[
     refused(
         "loopback",
         "the loopback device",
-        [NONE, "what is sent comes back", "come back"],
-        "what the switch sends comes back to it",
+        [NONE, "sent frames come back", "come back"],
+        "frames sent by the switch come back to it",
         Remedy::Words("name a device that leads to another machine or namespace"),
     ),
     Kind {
@@ -176,13 +176,13 @@ pub const KINDS: &[Kind] = &[
         "macvtap",
         "a macvtap device",
         [NONE, "received frames go to its file", NONE],
-        "what it receives goes to the program that has its file open",
+        "received frames go to the program that has its file open",
         LOWER,
     ),
     refused(
         "netkit",
         "a netkit device",
-        [NONE, "**sent frames arrive without a protocol**, and the peer drops them", "sent ones are dropped alike"],
+        [NONE, "**sent frames arrive without a protocol**, and the peer drops them", "sent ones are also dropped"],
         "frames of AF_XDP arrive at its peer without a protocol, and the peer drops them",
         Remedy::Words("use a veth pair instead: `ip link add {device} type veth peer name PEER`"),
     ),
@@ -204,7 +204,7 @@ pub const KINDS: &[Kind] = &[
         native: NONE,
         pauses: "sent by one of its ports only",
         takes: Takes::Lossy {
-            because: "a pause stops one of the team's links, and frames go on arriving on the others",
+            because: "a pause stops one of the team's links, and frames still arrive on the others",
             remedy: Remedy::Words(
                 "take the team's ports out (`ip link set dev PORT nomaster`) and make each of them a port of the same routes, or use a bond in mode active-backup",
             ),
@@ -243,7 +243,7 @@ pub const KINDS: &[Kind] = &[
         "vrf",
         "a routing table's device (VRF)",
         [NONE, "IP packets of its ports", NONE],
-        "it stands for a routing table and carries no frames of its own",
+        "it represents a routing table and carries no frames itself",
         Remedy::Words("make one of its ports the port"),
     ),
     tunnel("vxlan", "a VXLAN tunnel", TRIED),
@@ -263,7 +263,7 @@ pub const MASTERS: &[Master] = &[
     Master {
         name: "bond",
         what: "a port of the bond `{master}`",
-        because: "the switch would take every frame from the bond, which goes on sending by the device",
+        because: "the switch would take every frame from the bond, which still sends on the device",
         remedy: Remedy::Words(
             "make `{master}` the port, or take the device out: `ip link set dev {device} nomaster`",
         ),
@@ -271,7 +271,8 @@ pub const MASTERS: &[Master] = &[
     Master {
         name: "bridge",
         what: "a port of the bridge `{master}`",
-        because: "the switch would take every frame from the bridge, which goes on sending by the device",
+        because:
+            "the switch would take every frame from the bridge, which still sends on the device",
         remedy: NO_MASTER,
     },
     Master {
@@ -283,13 +284,14 @@ pub const MASTERS: &[Master] = &[
     Master {
         name: "openvswitch",
         what: "a port of Open vSwitch `{master}`",
-        because: "the switch would take every frame from Open vSwitch, which goes on sending by the device",
+        because:
+            "the switch would take every frame from Open vSwitch, which still sends on the device",
         remedy: Remedy::Command("ovs-vsctl del-port {device}"),
     },
     Master {
         name: "team",
         what: "a port of the team `{master}`",
-        because: "the switch would take every frame from the team, which goes on sending by the device",
+        because: "the switch would take every frame from the team, which still sends on the device",
         remedy: Remedy::Words(
             "make `{master}` the port, or take the device out: `ip link set dev {device} nomaster`",
         ),

@@ -88,7 +88,7 @@ fn devices_without_ethernet_frames_are_refused() {
     for (nature, part) in [
         (
             hardware(None, LOOPBACK),
-            "is the loopback device: what the switch sends comes back",
+            "is the loopback device: frames sent by the switch come back",
         ),
         (hardware(Some("wireguard"), 65_534), "is a WireGuard tunnel"),
         (hardware(Some("tun"), 65_534), "(type 65534)"),

@@ -18,7 +18,7 @@ pub use parse::{parse, FilterError};
 pub const TESTS_MAX: usize = 64;
 
 /// Error text for an impairment whose filter [asks about the switch's decision](Filter::asks_what_became).
-pub const TOO_EARLY: &str = "frames are impaired before the switch has decided what becomes of them; leave out admitted, sent, dropped, marked, held, pausing, read and out";
+pub const TOO_EARLY: &str = "frames are impaired before the switch has decided their fate; leave out admitted, sent, dropped, marked, held, pausing, read and out";
 
 /// Either end, or one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

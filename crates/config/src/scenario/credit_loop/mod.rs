@@ -165,8 +165,8 @@ impl Scenario {
     }
 }
 
-/// Links between switches, by direction, ordered by their two switches. A channel stands for the ingress buffer at its
-/// end.
+/// Links between switches, by direction, ordered by their two switches. A channel represents the ingress
+/// buffer at its end.
 struct Channels {
     /// By channel: its two ends.
     ends: Vec<(usize, usize)>,

@@ -31,7 +31,7 @@ pub enum TopologyKind {
         /// At least 1.
         switches: usize,
     },
-    /// A grid: each switch linked to those beside it and above it.
+    /// A grid: each switch is linked to its neighbours to the side and above.
     Mesh {
         /// At least 1.
         rows: usize,

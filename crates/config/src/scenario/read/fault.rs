@@ -73,7 +73,7 @@ impl Kind {
         ("flap", Self::Flap),
     ];
 
-    /// The valid keys beside `kind`.
+    /// The valid keys besides `kind`.
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::ControlLoss | Self::ControlCorruption | Self::ControlDuplication => {

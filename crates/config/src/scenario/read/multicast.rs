@@ -45,7 +45,7 @@ pub(super) fn multicast(
     let suppress = table.get_or("suppress", false);
     let obstacle = match host_kind {
         HostKind::Endpoint => Some("hosts that ask for addresses are those with a kernel: write `hosts = \"kernel\"`, or remove this line".to_owned()),
-        HostKind::Kernel if host_count > STATIONS_MAX => Some(format!("there are {host_count} hosts, and a switch knows at most {STATIONS_MAX} stations: remove this line")),
+        HostKind::Kernel if host_count > STATIONS_MAX => Some(format!("there are {host_count} hosts, but a switch supports at most {STATIONS_MAX} stations: remove this line")),
         HostKind::Kernel => None,
     };
     if let Some(obstacle) = obstacle.filter(|_| suppress) {
@@ -81,7 +81,7 @@ fn written(
             let [a, b] = links[link].ends.map(name);
             table.complain(
                 "links",
-                format!("`{a}-{b}` closes a loop with the links before it, and frames to group addresses would go round it for ever: remove one of them"),
+                format!("`{a}-{b}` closes a loop with the links before it, and frames to group addresses would circulate for ever: remove one of them"),
             );
         }
         Err(NoTree::Apart(a, b)) => table.complain(

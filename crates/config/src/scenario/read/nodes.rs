@@ -56,7 +56,7 @@ fn switches(root: &Table<'_>, nodes: &Names, plan: &Plan) -> (Vec<String>, Vec<b
     switches
 }
 
-/// A switch without Levels is meaningful only beside one with them.
+/// A switch without Levels is meaningful only in a network with one that has them.
 pub(super) fn check_levels(root: &Table<'_>, classes: &[Class], has_levels: &[bool]) {
     let is_level = |class: &Class| matches!(class.mode, ClassMode::Level { .. });
     let message = if !classes.iter().any(is_level) {

@@ -356,7 +356,7 @@ fn group(table: &Table<'_>, nodes: &Nodes<'_>, stations: &[End]) -> Option<Vec<u
     for name in &names {
         let host = find(table, KEY, "host", name, nodes.hosts)?;
         if std::mem::replace(&mut is_in[host], true) {
-            table.complain(KEY, format!("`{name}` is there twice"));
+            table.complain(KEY, format!("`{name}` is listed twice"));
             return None;
         }
         group.push(host);

@@ -69,7 +69,7 @@ fn targets(
 }
 
 /// Up*/down* next hops (Autonet; the CLCM paper's reference 13). The upper end of a link is the one nearer to `root`,
-/// or, if equally near, the one whose switch comes first in the file; a path goes up, then down, and never up again, so
+/// or, if equally near, the one whose switch comes first in the file. A path goes up, then down, and never up again, so
 /// links that wait for each other are ordered and form no loop.
 ///
 /// Autonet's tables also consider the ingress port of a frame; ours have only the destination. A frame that has gone

@@ -22,9 +22,9 @@ pub struct Multicast {
     pub suppress: bool,
 }
 
-/// The links of a tree with the shortest paths from `root` to every switch with hosts, for each part of the network:
-/// breadth first in the order of the ports, so that a file always has the same one, without branches that end at a
-/// switch without hosts. O(switches + links).
+/// The links of a tree with the shortest paths from `root` to every switch with hosts, for each part of the network.
+/// The search is breadth first in the order of the ports, so a file always has the same tree. Branches that end at a
+/// switch without hosts are omitted. O(switches + links).
 pub(in crate::scenario) fn spanning_tree(
     adjacency: &Adjacency,
     links: &[Link],

@@ -6,7 +6,7 @@ use crate::testing::Digest;
 use crate::units::Duration;
 
 impl Suspects {
-    /// Leaves out the generator: identifiers drawn later may be any.
+    /// Leaves out the generator: identifiers drawn later are arbitrary.
     pub(in crate::control) fn digest(
         &self,
         digest: &mut Digest,

@@ -14,14 +14,14 @@
 //! Two switches that treat each other as enhanced must have the same D. Any other error loses no frame
 //! (`crates/core/tests/neighbours/neighbour_changes.rs`). Each has compared the other's announcement with its own
 //! settings. If their D differed now, both announcements would stem from before a restart; but the switch that
-//! restarted last has heard the other's present announcement. The announcement that it hears us is required as well:
+//! restarted last has heard the other's present announcement. The announcement that it hears us is required as well.
 //! Feedback to an enhanced neighbour has no XOFF and no trailing zero, and a neighbour that treats us as unknown does
-//! not resume before it receives 0. This is not what prevents loss, but makes both come to the same conclusion.
+//! not resume before it receives 0. This does not prevent loss, but lets both come to the same conclusion.
 //!
 //! An unknown neighbour gets and sends Feedback in a form that every kind understands. So it is the choice while two
 //! switches negotiate, and where several are heard: most likely one under an old and a new name. LLDP without our TLV
-//! may come from the host that a switch runs on, whose agent was heard before the switch; hence the wait. Beside one of
-//! our switches that has been heard since, it counts as such an agent.
+//! may come from the host that a switch runs on, whose agent was heard before the switch; hence the wait. If one of our
+//! switches was heard since, it counts as such an agent.
 
 use super::port::Entry;
 use super::AnnouncedPort;
@@ -158,8 +158,8 @@ fn coding_mismatch(port: &AnnouncedPort, entry: &Entry) -> Option<LevelMismatch>
     differ.then_some(LevelMismatch::Coding { ours, theirs })
 }
 
-/// Returns the neighbour's mode when both speak the Level protocol in the same way; `Err(None)`
-/// when one of them legitimately does not speak it.
+/// Returns the neighbour's mode when both support the Level protocol in the same way; `Err(None)` when one of them
+/// legitimately does not support it.
 fn level_mismatch(port: &AnnouncedPort, entry: &Entry) -> Result<WeirV1, Option<LevelMismatch>> {
     let Some(Weir::V1(ours)) = port.announcement.weir else {
         return Err(None);

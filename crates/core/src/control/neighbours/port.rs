@@ -9,8 +9,8 @@ use crate::wire::lldp::basic::{ChassisId, PortIdentifier};
 use crate::wire::lldp::weir::Weir;
 use crate::wire::lldp::{Announcement, Content, Lldp, Skipped};
 
-/// Maximum number of neighbours kept for one port. A link has one, or two if an LLDP agent of the system itself sends
-/// beside its switch.
+/// Maximum number of neighbours kept for one port. A link has one, or two if the system's LLDP agent sends in
+/// addition to its switch.
 pub const ENTRIES_MAX: usize = 4;
 /// Frames a second apart when a port comes up or a new neighbour is heard (txFastInit).
 pub const FAST_FRAMES: u8 = 4;
@@ -41,7 +41,7 @@ crate::named! {
     /// Reason why a neighbour is no longer known.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Lost {
-        /// Its time to live ended.
+        /// Its time to live expired.
         Expired => "expired",
         /// It sent a shutdown LLDPDU, with a time to live of zero.
         Goodbye => "goodbye",

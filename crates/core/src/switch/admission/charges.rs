@@ -148,8 +148,8 @@ impl Switch {
     /// Reports that a data frame of [`transmit`](Self::transmit) has left, or never will. With its last copy the handle
     /// is the caller's again, and its ingress buffer is discharged.
     ///
-    /// To be called once for each [`Transmission::Data`], in any order, as soon as the device is done with the frame:
-    /// until then its buffer stays charged, and its neighbour may be paused for it.
+    /// Call once for each [`Transmission::Data`], in any order, as soon as the device has completed the frame: until
+    /// then its buffer stays charged, and its neighbour may be paused for it.
     #[must_use = "the handle of a last copy is the caller's again"]
     pub fn complete(&mut self, handle: FrameHandle) -> Option<FrameHandle> {
         let charge = self.charges.close_one(handle)?;

@@ -48,7 +48,7 @@ pub(in crate::switch) struct Refusal {
 }
 
 impl Switch {
-    /// Notes a change of which the neighbour of `port` must be told.
+    /// Notes a change that the neighbour of `port` must be notified of.
     #[inline(never)]
     pub(in crate::switch) fn note_pause_change(
         &mut self,

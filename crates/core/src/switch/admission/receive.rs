@@ -86,7 +86,7 @@ impl Switch {
         }
     }
 
-    /// Returns the reason why a port takes no frames, or none of a priority.
+    /// Returns the reason why a port accepts no frames, or none of a priority.
     #[cold]
     fn closed(&self, port: PortId) -> DropReason {
         match self.ports.get(port.index()) {
@@ -237,9 +237,9 @@ impl Switch {
         }
     }
 
-    /// Returns the reason for not flooding a frame without a route, whatever the rate. With a tree, frames to group
-    /// addresses must not be lossless: their copies would add buffers that wait for each other to those of the routes,
-    /// and with Levels their path may be longer than D links.
+    /// Returns the reason for not flooding a frame without a route, regardless of the rate. With a tree, frames to
+    /// group addresses must not be lossless. Their copies would add buffers that wait for each other to those of the
+    /// routes, and with Levels their path may be longer than D links.
     pub(in crate::switch) fn may_flood(
         &self,
         ingress: PortId,

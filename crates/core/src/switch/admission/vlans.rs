@@ -77,7 +77,7 @@ impl Switch {
     }
 
     /// Counts and refuses a frame with a VLAN tag behind its first tag, or with an S-tag as its first one, if it could
-    /// reach a VLAN that the port does not carry: once the first tag is removed, its receiver reads the second one.
+    /// reach a VLAN that the port does not carry. Once the first tag is removed, its receiver reads the second one.
     /// Call it before [`receive_tagged`](Self::receive_tagged).
     ///
     /// # Errors

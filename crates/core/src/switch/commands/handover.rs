@@ -42,9 +42,9 @@ impl Switch {
         Ok(())
     }
 
-    /// Assumes the longest possible pause, since a neighbour that still pauses refreshes it before that ends; and for
-    /// Levels the Feedback that blocks everything, which ends with the neighbour's next Feedback, or expires
-    /// unrefreshed like any other.
+    /// Assumes the longest possible pause, since a neighbour that still pauses refreshes it before that ends. For
+    /// Levels it assumes the Feedback that blocks everything, which ends with the neighbour's next Feedback, or
+    /// expires unrefreshed like any other.
     pub(in crate::switch) fn assume_paused(&mut self, now: Instant) {
         let refresh = self.config.feedback_refresh;
         for state in &mut self.ports {

@@ -1,7 +1,7 @@
 //! Credits of a port in both directions: the room promised to the neighbour, and that promised by it.
 //!
-//! Owns both ends of the protocol. It knows no buffer and no pause: admission says how much room there is, and the link
-//! holds what lacks a credit.
+//! Owns both ends of the protocol. It is independent of buffers and pauses: admission reports the free room,
+//! and the link holds frames that lack a credit.
 //!
 //! Design: docs/src/internals/design/credits.md.
 

@@ -2,7 +2,7 @@
 //! reroute; CLCM paper, section 3.2.2).
 //!
 //! A set-associative table. A flow that finds its set full replaces the lightest one in it and continues from that
-//! one's weight (space-saving, Metwally et al., ICDT 2005): the weights of a set then add up to its traffic, and a flow
+//! one's weight (space-saving, Metwally et al., ICDT 2005). The weights of a set then add up to its traffic, and a flow
 //! with more than 1/[`WAYS`] of it is never the lightest. Weights are bytes that are halved [`HALVINGS`] times per
 //! maximum age, so that flows that were heavy long ago are replaced.
 
@@ -23,7 +23,7 @@ pub const HALVINGS: u64 = 8;
 pub struct FlowRecord {
     /// Ingress port.
     pub ingress: PortId,
-    /// Its egress port. A flow that was moved has another record since.
+    /// Its egress port. A moved flow has a new record.
     pub egress: PortId,
     /// Its priority.
     pub priority: Priority,

@@ -33,8 +33,8 @@ impl DealId {
     }
 }
 
-/// Members and the buckets dealt to them. Groups whose buckets were not changed since share a deal: most destinations
-/// of a large network are behind the same few groups of ports, so what every frame reads stays in the cache.
+/// Members and the buckets dealt to them. Groups whose buckets were not changed since share a deal. Most destinations
+/// of a large network are behind the same few groups of ports, so the data that every frame reads stays in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Deal {
     members: PortSet,

@@ -1,4 +1,4 @@
-//! Index of static entries: a hash table beside the sorted list, for lookups in O(1).
+//! Index of static entries: a hash table in addition to the sorted list, for lookups in O(1).
 
 use super::Way;
 use crate::random::spread;

@@ -2,7 +2,7 @@
 //!
 //! A static entry is a single port or a group of them. A group's flows are spread over buckets by flow hash and the
 //! buckets over its members; a pin takes one flow out of its bucket. Rerouting moves buckets and pins: the members of a
-//! group are equally good by construction of the routes. The recent-flow monitor knows which flows are worth a move.
+//! group are equally good by construction of the routes. The recent-flow monitor knows the flows that are worth moving.
 //!
 //! Flooding and learning need a network without loops: probes find them, and ports are blocked.
 //!
@@ -114,7 +114,7 @@ pub(super) struct Forwarding {
 }
 
 impl Forwarding {
-    /// The configured routes, and room for what [`EcmpConfig`](crate::config::EcmpConfig) allows in addition.
+    /// The configured routes, and room for the additions that [`EcmpConfig`](crate::config::EcmpConfig) allows.
     pub(super) fn new(config: &SwitchConfig) -> Self {
         let with_buckets = config.routes.iter().filter(|route| route.ports.len() > 1);
         let buckets: usize = with_buckets.map(|route| usize::from(route.buckets)).sum();
@@ -251,9 +251,9 @@ impl Forwarding {
             .map_or(Decision::Flood, Decision::Learnt)
     }
 
-    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry
-    /// are not learnt, and none is from a port that is not on the tree: a frame that came by a static entry there says
-    /// nothing of where the tree leads.
+    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a
+    /// static entry are not learnt, nor are addresses from a port that is not on the tree: a frame that
+    /// arrived there over a static entry does not show where the tree leads.
     pub(super) fn learn(
         &mut self,
         now: Instant,

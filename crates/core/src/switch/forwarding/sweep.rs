@@ -6,7 +6,7 @@ use super::learnt::Learnt;
 use crate::sets::vlans::VlanId;
 use crate::units::{Duration, Instant, PortId};
 
-/// Sets scanned in one step: some ten microseconds.
+/// Sets scanned in one step, which takes about ten microseconds.
 pub(super) const SETS_PER_STEP: usize = 1024;
 /// Maximum number of operators' requests that wait, in addition to one for each port whose link went down.
 const REQUESTS_MAX: usize = 16;

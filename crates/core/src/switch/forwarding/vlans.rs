@@ -1,8 +1,8 @@
 //! VLANs: classification, forwarding and tagging of frames, and counters by VLAN.
 //!
 //! A frame's VLAN is determined on arrival ([`VlanPort::classify`]) and does not change. It is part of every lookup
-//! key, frames are flooded only to ports that carry it, and an entry that leads to another port drops the frame. So
-//! nothing crosses from one VLAN to another, whatever the tables contain.
+//! key, frames are flooded only to ports that carry it, and an entry that leads to another port drops the
+//! frame. So nothing crosses from one VLAN to another, regardless of the tables.
 
 use crate::command::CommandError;
 use crate::config::{SwitchConfig, VlanPort};
@@ -238,8 +238,8 @@ impl Switch {
     }
 
     /// The form in which the frame under `handle`, which has the form in which it leaves, must arrive on `ingress` to
-    /// be in the same VLAN: for a caller that hands over frames that could not leave. `None` in a switch that ignores
-    /// tags.
+    /// be in the same VLAN. It is for a caller that hands over frames that could not leave. `None` in a switch that
+    /// ignores tags.
     pub fn form_to_come_in(&self, ingress: PortId, handle: FrameHandle) -> Option<Form> {
         let Held {
             vlan,

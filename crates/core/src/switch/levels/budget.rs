@@ -151,7 +151,8 @@ impl Budget {
         self.note_gain();
     }
 
-    /// Returns the number of frames of Level `feedback` + 1 and above that fit, whatever their Levels become. O(D).
+    /// Returns the number of frames of Level `feedback` + 1 and above that fit, regardless of later changes
+    /// of their Levels. O(D).
     pub(in crate::switch) fn room_above(&self, feedback: Level) -> u16 {
         let last = self.depth.index().saturating_sub(1);
         let lent = if self.is_lending() {

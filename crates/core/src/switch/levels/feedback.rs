@@ -13,8 +13,8 @@ use crate::config::Neighbour;
 use crate::level::Level;
 use crate::units::{Bytes, Duration, Instant, Quanta};
 
-/// A change is repeated after a sixteenth of the refresh interval, then an eighth, and so on up to the whole: a link
-/// that loses a tenth of all frames hardly ever delays a change by more than one interval.
+/// A change is repeated after a sixteenth of the refresh interval, then an eighth, and so on up to the whole. A link
+/// that loses a tenth of all frames therefore hardly ever delays a change by more than one interval.
 const EARLY_REPEATS: u8 = 4;
 /// Refreshes of Feedback 0 at the usual interval; later ones are [`CALM`] times less frequent.
 const EAGER_REFRESHES: u8 = 8;

@@ -2,10 +2,10 @@
 //! section V).
 //!
 //! Both ends count the frames of a class on a link, modulo 65536. A grant (f, limit) permits frames of Level f and
-//! above until the sender's count reaches the limit. The receiver grants only what it has room for: for each grant that
-//! may still be in force, m_i ≥ (limit − arrived)·γmax for all i > f. This holds when the grant is made; an arrival
-//! takes at most γmax from any m_i and one frame from every grant; everything else only increases m_i. So a grant that
-//! is late, repeated or lost does no harm.
+//! above until the sender's count reaches the limit. The receiver grants only frames that it has room for: for each
+//! grant that may still be in force, m_i ≥ (limit − arrived)·γmax for all i > f. This holds when the grant is made; an
+//! arrival takes at most γmax from any m_i and one frame from every grant; everything else only increases m_i. So a
+//! grant that is late, repeated or lost does no harm.
 //!
 //! A pause time has 16 bits: 1 for "grant", 5 for f, 10 for the limit modulo 1024.
 
@@ -35,7 +35,7 @@ impl GrantsGiven {
     }
 
     /// Adopts the count of frames that the neighbour had sent at its request. Missing frames are lost only if they were
-    /// also missing at its previous request: an echo message may have overtaken frames, or frames it, and counting
+    /// also missing at its previous request. An echo message may have overtaken frames, or frames it, and counting
     /// frames still in flight would permit frames for which there is no room. A neighbour that has restarted counts
     /// from zero.
     ///

@@ -2,9 +2,9 @@
 //! Two rules go beyond the paper:
 //!
 //! * A Feedback without a trailing zero, from a neighbour that is not known to be enhanced, blocks everything until its
-//!   next message. Such a neighbour treats us as enhanced, and 1 + D for its own D may be all that it sends when
-//!   nothing may leave; whatever the two ends assume about each other, nothing is lost. A real pause is never that
-//!   short: 32 quanta are the time of 2 KiB.
+//!   next message. Such a neighbour treats us as enhanced, and 1 + D for its own D may be all that it sends
+//!   when nothing may leave. No frame is lost, regardless of the two ends' assumptions about each other. A
+//!   real pause is never that short: 32 quanta are the time of 2 KiB.
 //! * A Feedback replaced by a higher one *lingers*: for the time of the longest frame on the line it releases one more
 //!   frame. Lemma 3 promises moments of low Feedback, not that the line is free at one. If a neighbour's arrivals keep
 //!   it just at its threshold, these moments are shorter than a frame, and the line is full of the traffic that keeps

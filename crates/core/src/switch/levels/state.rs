@@ -104,8 +104,8 @@ impl Port {
         self.coding != FeedbackCoding::Grants
     }
 
-    /// Returns the highest Feedback of all classes that obey any, and their highest Level. One full class of a lower D
-    /// stops the link of a neighbour, which need not know that D.
+    /// Returns the highest Feedback of all classes that obey any, and their highest Level. One full class of
+    /// a lower D stops the link of a neighbour that need not know that D.
     pub(in crate::switch) fn link_feedback(&self) -> (Level, Level) {
         let mut highest = (Level::ZERO, Level::ZERO);
         let mut is_full = false;

@@ -10,9 +10,9 @@ const HEARD_OF: usize = 3;
 /// Feedback recently sent to a neighbour for one (port, class).
 ///
 /// An arriving frame was released by the last Feedback that its sender had received. That is the last one sent, or an
-/// earlier one: signal and frame together take the round trip time T, and a signal can get lost. So a Feedback counts
-/// until [`HEARD_OF`] later signals were sent, and for another T. The frame had at least the lowest Level that counts;
-/// one more is the Level that it may get here without violating lemma 1.
+/// earlier one: signal and frame together take the round trip time T, and a signal can be lost. So a Feedback
+/// counts until [`HEARD_OF`] later signals were sent, and for another T. The frame had at least the lowest
+/// Level that counts; one more is the Level that it may get here without violating lemma 1.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Told {
     lowest: Level,

@@ -1,8 +1,8 @@
 //! Authentication of CLCM and echo frames: they must come from a neighbour that has the fabric's key, and be current.
 //!
 //! Each end of a link has a nonce, new at every start, and sends it in greetings. All other frames are sealed with the
-//! receiver's nonce, so they are useless on another link, in the other direction, or to a receiver that has restarted;
-//! within one run the sequence number must grow. After a restart the sender's numbers continue from the wall clock. A
+//! receiver's nonce, so they are useless on another link, in the other direction, or to a receiver that has restarted.
+//! Within one run the sequence number must grow. After a restart the sender's numbers continue from the wall clock. A
 //! greeting counts if it shows that its sender has received our nonce; any other is answered.
 //!
 //! If a neighbour's clock was set back between two starts, its sequence numbers are too old for this

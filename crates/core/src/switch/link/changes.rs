@@ -1,4 +1,4 @@
-//! Changes of a link: it has come up, its neighbour is another one, or the coding of Feedback has changed. Messages may
+//! Changes of a link: it has come up, it has another neighbour, or the coding of Feedback has changed. Messages may
 //! have been lost or misunderstood, so all are sent again.
 
 use crate::command::CommandError;
@@ -9,8 +9,8 @@ use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 
 impl Port {
-    /// Notes the state of the link. Returns true when it has come up: messages sent while it was down may be lost, so
-    /// that a neighbour could keep sending into a full buffer until the next refresh. All are sent again.
+    /// Notes the state of the link. Returns true when it has come up: messages sent while it was down may be lost, and
+    /// a neighbour could keep sending into a full buffer until the next refresh. All are sent again.
     pub(in crate::switch) fn note_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);

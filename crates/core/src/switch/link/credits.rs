@@ -209,8 +209,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Sets aside up to `most` credits of `port` for frames that the caller sends without the switch, and returns their
-    /// number. They count as consumed.
+    /// Reserves up to `most` credits of `port` for frames that the caller sends without the switch, and
+    /// returns their number. They count as consumed.
     pub fn set_credits_aside(
         &mut self,
         now: Instant,
@@ -230,7 +230,7 @@ impl Switch {
         number
     }
 
-    /// Returns credits that were [set aside](Self::set_credits_aside) in this epoch and not used.
+    /// Returns credits that were [reserved](Self::set_credits_aside) in this epoch and not used.
     pub fn take_credits_back(
         &mut self,
         now: Instant,

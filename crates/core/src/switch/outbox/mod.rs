@@ -1,4 +1,4 @@
-//! Notes of what others must learn: events, messages due to a neighbour, ports to poll and timers to check.
+//! Pending notifications: events, messages due to a neighbour, ports to poll and timers to check.
 //!
 //! It knows neither frames nor rules. The room that changes something makes a note here; the room that passes it on
 //! removes the note.

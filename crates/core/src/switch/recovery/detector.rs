@@ -24,7 +24,7 @@ impl Switch {
         self.detector.suspected
     }
 
-    /// Reports a possible new path, for suspicions that gave up for lack of one. A change of many routes is reported
+    /// Reports a possible new path, for suspicions that gave up without one. A change of many routes is reported
     /// once.
     pub(in crate::switch) fn note_ways_changed(&mut self, now: Instant) {
         let told = |event: &Event| event.kind == EventKind::WaysChanged;

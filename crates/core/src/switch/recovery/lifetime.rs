@@ -2,8 +2,8 @@
 //! priority) for too long is dropped (InfiniBand Architecture Specification, section 18.2.5.4: HOQLife, VLStallCount,
 //! VLStalled).
 //!
-//! The clock is that of the queue, not of a frame: it starts when a frame reaches the head, because the previous one
-//! has left or was dropped, or because the queue was empty.
+//! The clock is that of the queue, not of a frame. It starts when a frame reaches the head: the previous one has left
+//! or was dropped, or the queue was empty.
 
 use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
@@ -13,7 +13,7 @@ use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority};
 
 /// A timeout that is late by this fraction of the limit shows that the switch itself was stopped, and may have missed
-/// that the frame could leave: the frame gets the same fraction once more.
+/// that the frame could leave. The frame then gets the same fraction once more.
 const GRACE_DIVISOR: u64 = 8;
 
 /// The head of one (egress, priority).

@@ -2,7 +2,7 @@
 //! lifetime and age limits.
 //!
 //! Owns the clocks and samples that detect stalls. It detects and acts; the control plane, which gets events and answers
-//! with commands, decides what a stall means.
+//! with commands, decides the meaning of a stall.
 //!
 //! Design: docs/src/internals/design/deadlock.md.
 

@@ -1,8 +1,8 @@
 //! Frames for a port whose link is down: they wait for a bounded time, and are then dropped.
 //!
-//! A link that flaps loses no waiting frame. A link that stays down must not block other traffic: frames that wait for
-//! it are charged to their ingress ports, whose lossy frames are dropped and whose neighbours are paused once those
-//! buffers are full. A lossless frame may cost its sender a pause of
+//! A link that flaps loses no waiting frame. A link that stays down must not block other traffic. Frames that wait for
+//! it are charged to their ingress ports. Once those buffers are full, lossy frames of these ports are dropped and
+//! their neighbours are paused. A lossless frame may cost its sender a pause of
 //! [`link_down_hold`](crate::SwitchConfig::link_down_hold). Meanwhile lossy frames use at most half of a buffer, so
 //! that the other half is left for frames to other ports.
 
@@ -127,14 +127,14 @@ impl Switch {
     }
 
     /// Returns true if frames for `port` are dropped because its link has been down for too long or its transmitter is
-    /// stuck. What the transmitter still has is then to be [charged to the port](Self::charge_to_egress).
+    /// stuck. [Charge](Self::charge_to_egress) the frames that the transmitter still has to the port then.
     pub fn drops_all_to(&self, port: PortId) -> bool {
         let state = self.ports.get(port.index());
         state.is_some_and(Port::takes_no_more)
     }
 
-    /// Charges a frame in the transmitter of `port`, which [takes no more](Self::drops_all_to), to the lossy buffer of
-    /// `port` with the most room. Its sender no longer lacks that room, and no additional memory is needed.
+    /// Charges a frame in the transmitter of `port`, which [accepts no more](Self::drops_all_to), to the lossy buffer
+    /// of `port` with the most room. Its sender no longer lacks that room, and no additional memory is needed.
     ///
     /// Returns false if the frame remains charged to its sender: no lossy buffer of `port` has room for it now, or its
     /// other copies must leave first.

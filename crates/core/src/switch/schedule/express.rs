@@ -5,8 +5,8 @@ use crate::switch::{Switch, Transmission};
 use crate::units::{Instant, MacAddress, PortId, Priority};
 
 impl Switch {
-    /// Returns true if a frame could leave `port` now without overtaking another or taking its time on the line: no
-    /// frame waits in any priority, no message to the neighbour is pending, no release concerns it, and its line is
+    /// Returns true if a frame could leave `port` now without overtaking another or taking its time on the line. Then
+    /// no frame waits in any priority, no message to the neighbour is pending, no release concerns it, and its line is
     /// free. The caller must itself consider frames that it has been given and that have not completed.
     pub fn is_egress_clear(&self, now: Instant, port: PortId) -> bool {
         self.ports.get(port.index()).is_some_and(|state| {

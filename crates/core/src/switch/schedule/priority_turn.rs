@@ -55,7 +55,7 @@ impl PriorityTurn {
         Some((chosen.priority?, chosen.passed))
     }
 
-    /// [`choose`](Self::choose) beside the joint member, whose next frame has `joint` bytes.
+    /// [`choose`](Self::choose) in competition with the joint member, whose next frame has `joint` bytes.
     pub(in crate::switch) fn choose_beside(
         &mut self,
         joint_quantum: u64,

@@ -3,7 +3,7 @@
 use crate::event::SuspicionReason;
 use crate::units::{Bytes, Duration, Instant, PortId};
 
-/// State of one (egress, priority) beside its virtual queues. Fields that every frame changes come first.
+/// State of one (egress, priority), without its virtual queues. Fields that every frame changes come first.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
@@ -52,8 +52,8 @@ impl ReleaseRule {
         self.exclusive_until != Instant::FAR_FUTURE
     }
 
-    /// Returns true if the next frame should be one of the loop's, if one waits: one in [`BY_TURNS`] is not, so that no
-    /// other frame waits for the whole preference.
+    /// Returns true if the next frame should be one of the loop's, if one waits. One in [`BY_TURNS`] is not, so that
+    /// other frames do not wait for the whole preference.
     pub(in crate::switch) fn prefers(&self) -> bool {
         !self.departures.is_multiple_of(BY_TURNS)
     }

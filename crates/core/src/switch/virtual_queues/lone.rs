@@ -1,7 +1,7 @@
 //! Turns of Levels at one (egress, priority), and a frame that waits there alone.
 //!
-//! A frame that arrives while none waits needs no virtual queue, lane or ring until another one arrives: it is stored
-//! beside the turns, the only state that it leaves behind. Without congestion most frames pass like that.
+//! A frame that arrives while none waits needs no virtual queue, lane or ring until another one arrives. It is
+//! stored next to the turns, and leaves no other state behind. Without congestion most frames pass like that.
 
 use core::num::NonZeroU32;
 

@@ -7,10 +7,10 @@
 //! within a bound: no livelock.
 //!
 //! Turns between ingress ports come before those between destinations because a deadlock experiment must not depend on
-//! the number of a neighbour's destinations: with one shared FIFO even an uncongested ring locks. Classes without
+//! the number of a neighbour's destinations. With one shared FIFO even an uncongested ring locks. Classes without
 //! Levels have all their frames at Level 0.
 //!
-//! Beside its queues, each (egress, priority) has a backlog and the rules of releases ([`EgressState`]).
+//! In addition to its queues, each (egress, priority) has a backlog and the rules of releases ([`EgressState`]).
 //!
 //! Design: docs/src/internals/design/core.md.
 

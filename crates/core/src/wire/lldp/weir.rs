@@ -17,7 +17,7 @@
 //! as 1 pfc, 2 pause, 3 grants; 0 names no coding. Both are in formerly reserved bits: an announcement without them
 //! comes from an older switch, and promises nothing.
 //!
-//! The OUI is not assigned by the IEEE and cannot be: its first byte has the bit of local administration and is in the
+//! The OUI is not assigned by the IEEE and cannot be. Its first byte has the bit of local administration and is in the
 //! quadrant for administratively assigned identifiers (IEEE 802c). A vendor that picks the same three bytes for another
 //! purpose collides with us, which version and field checks make improbable but not impossible.
 //!

@@ -58,8 +58,8 @@ struct PortSide {
     is_refused: bool,
     /// True if its frames need room but programs cannot check for it: in generic mode, or without kernel support.
     is_blind: bool,
-    /// A veth that offers TCP segmentation passes the core's frames to its peer's CPU, and redirected ones to the peer's
-    /// NAPI unless a program is attached there, so frames could be reordered.
+    /// A veth that offers TCP segmentation passes the core's frames to its peer's CPU. It passes redirected ones to the
+    /// peer's NAPI unless a program is attached there, so frames could be reordered.
     segmentation: SwitchedOff,
     is_managed: bool,
     device: Option<Device>,
@@ -78,7 +78,7 @@ impl ExpressPath {
         if let Err(why) = &opened {
             tracing::warn!(
                 because = why.name(),
-                "no port uses the express path, though the settings ask for it: {}",
+                "no port uses the express path, although the settings request it: {}",
                 why.meaning()
             );
         }
@@ -157,7 +157,7 @@ impl ExpressPath {
                 });
             }
             Err(error) => {
-                tracing::warn!(%port, %error, "no frames leave by the port on the express path");
+                tracing::warn!(%port, %error, "the port does not send on the express path");
             }
         }
     }
@@ -287,7 +287,7 @@ impl Kept {
 }
 
 fn refused(error: EbpfError) -> State {
-    tracing::warn!(%error, "the express path: the kernel refuses what it needs");
+    tracing::warn!(%error, "no express path: the kernel refuses a function that it needs");
     State::Kernel
 }
 

@@ -39,7 +39,7 @@ pub struct Part {
     pub tells_ends: bool,
     /// Time between two checks.
     pub interval: Duration,
-    /// Time after which unchanged values are sent as well.
+    /// Time after which unchanged values are also sent.
     pub heartbeat: Option<Duration>,
 }
 

@@ -69,7 +69,7 @@ impl Told {
 pub struct Due<'a> {
     /// The part.
     pub part: &'a Part,
-    /// True if unchanged values are sent as well.
+    /// True if unchanged values are also sent.
     pub all: bool,
     /// Number of earlier samples skipped because the subscriber was slow.
     pub missed: u32,

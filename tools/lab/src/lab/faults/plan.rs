@@ -267,7 +267,7 @@ impl Planner<'_> {
     fn push(&mut self, at: Duration, act: Act) -> Result<(), String> {
         if self.plan.steps.len() >= STEPS_MAX {
             return Err(format!(
-                "the lab does {STEPS_MAX} things in a run at most; use a longer `every`"
+                "the lab performs at most {STEPS_MAX} actions in a run; use a longer `every`"
             ));
         }
         self.plan.steps.push(Step {
@@ -297,7 +297,7 @@ impl Planner<'_> {
         if asked.is_some_and(|asked| asked < least) {
             let least = least.as_nanos() as f64 / 1e6;
             return Err(format!(
-                "`for`: the lab does nothing for less than {least} ms; make it longer, or use the simulator (weir-sim run)"
+                "`for`: the lab's shortest action takes {least} ms; make it longer, or use the simulator (weir-sim run)"
             ));
         }
         for (from, to) in time.spans(self.scenario.duration) {
@@ -422,7 +422,7 @@ fn one_in(probability: Fraction) -> Result<u64, String> {
     }
     let next = 1.0 / count;
     Err(format!(
-        "`probability`: the lab's switches meet each Nth frame; set it to 1/N, such as {next:.4}, or use the simulator (weir-sim run)"
+        "`probability`: the lab's switches affect every Nth frame; set it to 1/N, such as {next:.4}, or use the simulator (weir-sim run)"
     ))
 }
 

@@ -71,8 +71,8 @@ Examples:
     --slowdown slowdown.svg";
 
 const SWEEP_HELP: &str = "\
-A run that is finished is not run again: the same command goes on with what was
-interrupted. A run that fails is a row with its error. The same runs give the
+A finished run is not run again: the same command continues an interrupted
+sweep. A run that fails is a row with its error. The same runs give the
 same files, byte for byte.
 
 Examples:
@@ -82,7 +82,7 @@ Examples:
   weir-sim sweep scenarios/ring4.toml --over deadlock.policy=off,breaker,auto \\
     --seeds 20
 
-Exit status: 0 all runs are in the files, whatever came out of them; 1 an
+Exit status: 0 all runs are in the files, with any result; 1 an
 expectation of a scenario file with --over failed; 2 invalid file or command
 line; 3 failed; 130 interrupted.";
 
@@ -98,8 +98,8 @@ Read are HPCC's own formats: the numbers of nodes, switches and links, the
 switches, and `src dst rate delay error_rate` of each link; the number of flows,
 and `src dst pg dport size start_time` of each. Priority group N becomes a class
 pgN with PFC and marking for DCQCN. Flows begin as long after each other as
-there, the first one at once. What a scenario cannot say is refused, with the
-line and what to do.
+there, the first one at once. Features that a scenario lacks are refused, with
+the line and a remedy.
 
 Examples:
   weir-sim import hpcc --topology fat.txt --flow flow.txt > fat.toml

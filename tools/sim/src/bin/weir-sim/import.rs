@@ -24,10 +24,10 @@ const HEADER: Bytes = Bytes::new(48);
 pub const CHAKRA_HELP: &str = "\
 PREFIX.0.et is the trace of rank 0, and so on; ranks are the hosts of the network
 file in its order. All-reduce, all-gather, reduce-scatter, all-to-all, sends and
-receives become flows, put below the network file, that wait for what they need;
-nodes that compute become the time in between, or with --ops-per-second their
-num_ops do where they have no time. What a scenario cannot say is
-refused, with the file, the node and what to do.
+receives become flows below the network file, which wait for the flows that they
+need; nodes that compute become the time in between, or with --ops-per-second
+their num_ops do if they have no time. Features that a scenario lacks are
+refused, with the file, the node and a remedy.
 
 Examples:
   weir-sim import chakra --trace step --network fabric.toml > step.toml

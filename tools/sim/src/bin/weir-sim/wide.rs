@@ -111,10 +111,7 @@ impl Tally {
             ),
             (is_level && case.has_long_round_trip(), "T too long"),
             (is_level && case.is_mixed(), "with switches without Levels"),
-            (
-                case.loses_links(),
-                "links go down: may lose what is on them",
-            ),
+            (case.loses_links(), "links go down: may lose frames on them"),
             (case.changes_routes(), "routes change: may reorder"),
             (
                 case.has_moments_of_loops(),

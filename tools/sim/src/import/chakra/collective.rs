@@ -26,7 +26,7 @@ pub(super) struct Transfer {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Arrivals {
     pub(super) transfers: Vec<usize>,
-    /// They depend on what the rank itself sent when the node began: waiting for them includes waiting for that.
+    /// They depend on the rank's own transfers when the node began: waiting for them includes waiting for those.
     pub(super) imply_beginning: bool,
 }
 
@@ -109,8 +109,9 @@ fn pairs(traces: &[Trace], exchanges: &mut Exchanges) -> Result<(), ChakraError>
     for ((from, to, tag), sent) in &sends {
         let received = receives.remove(&(*from, *to, *tag)).unwrap_or_default();
         if let Some(place) = sent.get(received.len()) {
-            let message =
-                format!("no receive at rank {to} for what it sends with tag {tag}; add a COMM_RECV_NODE there");
+            let message = format!(
+                "no receive at rank {to} for its send with tag {tag}; add a COMM_RECV_NODE there"
+            );
             return Err(traces[*from].wrong(*place, message));
         }
         if let Some(place) = received.get(sent.len()) {
@@ -210,7 +211,7 @@ fn collective(
         };
         if (other, other_size) != (kind, size) {
             let message = format!(
-                "is {} of {} B, and at rank {} the same collective (node {}) is {} of {} B; make them alike",
+                "is {} of {} B, and at rank {} the same collective (node {}) is {} of {} B; make them equal",
                 other.name(),
                 other_size.get(),
                 first.0,
@@ -279,8 +280,8 @@ impl Steps<'_> {
         arrivals.imply_beginning = imply_beginning;
     }
 
-    /// Each member sends to the next; from the second step on, what it received last. Members that receive in the last step
-    /// are finished.
+    /// Each member sends to the next; from the second step on, it forwards the part received last. Members that receive
+    /// in the last step are finished.
     fn ring(&mut self, steps: usize, part: Bytes, imply: bool) -> Result<(), ChakraError> {
         let count = self.nodes.len();
         // By member: the last transfer received.

@@ -38,7 +38,7 @@ pub enum AllReduce {
     Tree,
 }
 
-/// Input of the import, with what the files do not contain.
+/// Input of the import, with data that the files lack.
 #[derive(Clone, Debug)]
 pub struct Chakra<'a> {
     /// Files by rank.

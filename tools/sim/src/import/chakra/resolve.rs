@@ -1,5 +1,5 @@
-//! Resolves what a transfer waits for: transfers to its sender, each with the computation in between, and the sender's own
-//! computation since the beginning.
+//! Resolves the dependencies of a transfer: transfers to its sender, each with the computation in between, and the
+//! sender's own computation since the beginning.
 
 use std::collections::BTreeMap;
 

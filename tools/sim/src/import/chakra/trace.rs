@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         if let Some(AttributeValue::Bools(dimensions)) = self.attribute("involved_dim") {
             if dimensions.values.contains(&false) {
                 return Err(self.wrong(
-                    "involved_dim leaves out a dimension, which only ASTRA-sim's topology knows; name a group of ranks (pg_name)",
+                    "involved_dim leaves out a dimension, which only ASTRA-sim's topology defines; name a group of ranks (pg_name)",
                 ));
             }
         }

@@ -21,7 +21,7 @@ pub struct Text<'a> {
     pub text: &'a str,
 }
 
-/// Input of the import, with what the files do not contain.
+/// Input of the import, with data that the files lack.
 #[derive(Clone, Debug)]
 pub struct Hpcc<'a> {
     /// The scenario's name.

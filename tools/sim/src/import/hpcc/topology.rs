@@ -102,7 +102,7 @@ impl Topology {
             let word = words.next("the number of a switch")?;
             let node = topology.node(&word)?;
             if std::mem::replace(&mut topology.is_switch[node as usize], true) {
-                return Err(word.wrong(format!("switch {node} is there twice; remove one")));
+                return Err(word.wrong(format!("switch {node} is listed twice; remove one")));
             }
         }
         let mut seen = BTreeMap::new();

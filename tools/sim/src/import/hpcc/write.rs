@@ -110,7 +110,7 @@ fn write_line(out: &mut String, topology: &Topology, name: &str, line: &HostLine
     }
 }
 
-/// Writes the source, and what the files do not contain.
+/// Writes the source, and data that the files lack.
 fn head(
     out: &mut String,
     (files, topology): (&Hpcc<'_>, &Topology),

@@ -24,7 +24,7 @@ pub enum DeviceChange {
 /// One change, at the time given in the plan. Every beginning must have an end; of two that overlap, the later end counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
-    /// A link fails and loses what is on it. Both switches notice at once.
+    /// A link fails and loses the frames on it. Both switches notice at once.
     LinkDown(u32),
     /// A link works again.
     LinkUp(u32),
@@ -89,7 +89,7 @@ pub enum Action {
         /// Its port.
         port: PortId,
     },
-    /// It completes what it has, and continues.
+    /// It completes its frames, and continues.
     Unhang {
         /// The switch.
         switch: u32,

@@ -74,7 +74,7 @@ pub(in crate::network) struct Impairing {
     is_in_force: bool,
     /// True during the on-time.
     is_on: bool,
-    /// Incremented with each beginning: earlier events are void.
+    /// Incremented whenever an impairment begins, which invalidates earlier events.
     generation: u16,
     /// Frames that matched the filter.
     matched: u64,

@@ -25,7 +25,7 @@ pub struct Flow {
     pub(super) is_between_switches: bool,
     /// Earliest time of the next frame; infinite while only an answer can change that.
     pub(super) next_at: Instant,
-    /// The same according to its rate and pattern alone.
+    /// The same, only by its rate and pattern.
     paced: LineClock,
     /// Bytes left to send.
     left: u64,
@@ -394,7 +394,7 @@ impl Flow {
         Some(acknowledged.saturating_since(self.plan.start))
     }
 
-    /// Returns the length of the next new frame, and subtracts it from what is left.
+    /// Returns the length of the next new frame, and subtracts it from the remaining bytes.
     fn take_length(&mut self) -> Bytes {
         let length = self
             .plan

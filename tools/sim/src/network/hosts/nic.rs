@@ -134,7 +134,8 @@ impl Nic {
         }
     }
 
-    /// Returns what is sent next: answers first, then flows, round robin. Removes silent flows. O(active flows).
+    /// Returns the next frame to send: answers first, then flows, round robin. Removes silent flows. O(active
+    /// flows).
     pub(in crate::network) fn next(&mut self, now: Instant, flows: &Table<Flow>) -> Next {
         let mut wait = Instant::FAR_FUTURE;
         if let Some(answers) = &self.answers {

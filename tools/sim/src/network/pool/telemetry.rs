@@ -28,7 +28,7 @@ impl Telemetry {
         }
     }
 
-    /// Copies what the lines of a part have carried: only one part sends on each line.
+    /// Copies the telemetry of a part's lines: only one part sends on each line.
     pub(in crate::network) fn join_lines(&mut self, part: &Self) {
         for (own, there) in self.sent.iter_mut().zip(&part.sent) {
             *own = (*own).max(*there);

@@ -1,4 +1,4 @@
-//! Prefetches what the events of a turn will read, before the first is handled.
+//! Prefetches the memory that the events of a turn will read, before the first is handled.
 //!
 //! A place's state is no longer in a near cache when its turn comes: other places have had theirs since. Records are
 //! scattered, and the processor fetches several at a time only if none depends on another. So everything known about the
@@ -19,7 +19,7 @@ struct Touched {
 }
 
 impl Network {
-    /// Reads what the events of the turn of `place` will read first.
+    /// Reads the memory that the events of the turn of `place` will read first.
     pub(in crate::network) fn fetch(&self, place: usize) {
         let seen = if place < self.first_lines.len() - 1 {
             self.fetch_switch(place)

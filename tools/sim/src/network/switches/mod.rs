@@ -59,7 +59,7 @@ impl Network {
         self.lose(payload, |totals| &mut totals.lost_at_doors);
     }
 
-    /// Drops what a line delivers; a host's frame is counted by `reason`.
+    /// Drops an arriving frame; a host's frame is counted by `reason`.
     pub(super) fn lose(&mut self, payload: Payload, reason: fn(&mut Totals) -> &mut u64) {
         match payload {
             Payload::Frame(frame) => {
@@ -84,7 +84,7 @@ impl Network {
         }
     }
 
-    /// The switch takes what has arrived; with `is_marked`, the frame is marked regardless of its own bit.
+    /// The switch takes an arrived frame; with `is_marked`, the frame is marked regardless of its own bit.
     pub(super) fn take_at_switch(
         &mut self,
         node: usize,
@@ -354,7 +354,7 @@ impl Network {
         }
     }
 
-    /// Handles what a switch requests after a call.
+    /// Handles the requests of a switch after a call.
     pub(super) fn settle(&mut self, node: usize) {
         while let Some(port) = self.nodes[node].switch.poll_ready() {
             self.pump(node, port);

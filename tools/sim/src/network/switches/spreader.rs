@@ -38,8 +38,8 @@ impl Spreader {
     /// `flow_hash` is the switch's hash of its flow.
     ///
     /// The first frame of a flowlet takes a random path, the others the same one. A flowlet ends when its entry has not been
-    /// used for longer than the gap. LetFlow's chip scans for such entries periodically, and so ends some of them later, by
-    /// up to one more gap; this table reads the simulated clock, and ends them at once.
+    /// used for longer than the gap. LetFlow's chip scans for such entries periodically, and so ends some of them
+    /// later, by up to one more gap. This table reads the simulated clock, and ends them at once.
     pub(in crate::network) fn hash(&mut self, now: Instant, flow_hash: u32, to: u32) -> u32 {
         let (gap, entries) = match self.spread {
             SwitchSpread::Frame => return self.random.next_u64() as u32,

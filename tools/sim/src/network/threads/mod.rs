@@ -47,7 +47,7 @@ struct Shared<'a> {
     /// Times at which the run is observed; the last is its end.
     stops: &'a [Instant],
     meeting: Meeting,
-    /// Two, used alternately: a thread leaving the last meeting may still read there what was handed over, while another
+    /// Two, used alternately: a thread leaving the last meeting may still read the hand-over there, while another
     /// prepares the next. None is two meetings ahead of another.
     desks: [Desk; 2],
     /// Counters by part.
@@ -271,7 +271,7 @@ impl<'a> Member<'a> {
     }
 
     /// Handles the window that begins with the first event of all, at `start`, or an event that concerns all places; true if
-    /// neither is due until `end`. All members decide alike: each knows all events that concern all places.
+    /// neither is due until `end`. All members decide the same: each has all events that concern all places.
     fn proceed(&mut self, start: u64, end: Instant) -> bool {
         let part = &mut self.part;
         let everywhere = part.queue.first_everywhere();

@@ -5,21 +5,22 @@
 //! Let C be the rate and X = X_off / C. Each egress serves its ingress ports in turn. Without pauses the last switch gives
 //! each of its three inputs C/3, every other one C/2 to each of its two. The hosts of the last switch, 2C/3 together, get
 //! C/2 at the next one, so its buffer fills at C/6; and the flow that passes the last switch arrives with C/2 and leaves
-//! with C/3: its buffer also fills at C/6. Both are full after 6 X. Now the last link carries no more than what leaves: C/4
-//! remains for the passing flow. Upstream, a flow that has become slower limits the one next to it to the same rate, since
-//! they share the buffer after the link: the next flow arrives with C/2 and leaves with C/4, and fills its buffer in 4 X;
-//! then the one before, in another 4 X. At 14 X all four buffers are full, and every round halves all rates.
+//! with C/3: its buffer also fills at C/6. Both are full after 6 X. Now the last link carries no more than the
+//! departing flow: C/4 remains for the passing flow. Upstream, a flow that has become slower limits the one next to it
+//! to the same rate, since they share the buffer after the link: the next flow arrives with C/2 and leaves with C/4,
+//! and fills its buffer in 4 X; then the one before, in another 4 X. At 14 X all four buffers are full, and every round
+//! halves all rates.
 //!
-//! Hence T = 14 X. This assumes buffers that fill slowly compared with R, the round trip of a pause: if X is below about two
-//! R, most of a buffer's content arrived after its pause was sent, and its size matters little.
+//! Hence T = 14 X. This assumes buffers that fill slowly compared with R, the round trip of a pause. If X is below
+//! about two R, most of a buffer's content arrived after its pause was sent, and its size matters little.
 //!
 //! # Time from the lock to the reroute
 //!
 //! The detector takes eight samples in one detection time t and adds whole ones, so the last port of the loop is suspected
 //! between t and 9/8 t after its last frame. Its CLCM passes n switches, each with a control latency L up and another down,
-//! and a propagation delay d. The elected switch asks its dataplane to move the loop's own flows, has none, and asks for
-//! those that enter there: (2n + 4) L + n d. A switch forwards a message at most once in half an interval, which may cost
-//! another interval.
+//! and a propagation delay d. The elected switch asks its dataplane to move the loop's own flows, has none, and
+//! requests those that enter there: (2n + 4) L + n d. A switch forwards a message at most once in half an interval,
+//! which may cost another interval.
 
 use serde_json::{json, Value};
 use weir_core::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! The CLCM paper's question at scale: how often do routes close credit loops in a fat tree with failed links?
 //!
 //! Nothing is simulated: a credit loop is a cycle of the channel dependency graph, which follows from the routes. Every
-//! switch with hosts sends to every other, so a route counts if some frame takes it. [`Scenario::first_credit_loop`] does
-//! the same for any scenario file, one host at a time; here all destinations of a switch are bits of a set, so that a
+//! switch with hosts sends to every other, so a route counts if some frame takes it. [`Scenario::first_credit_loop`]
+//! does the same for any scenario file, one host at a time. Here all destinations of a switch are bits of a set, so a
 //! network of 1,280 switches takes milliseconds.
 //!
 //! [`Scenario::first_credit_loop`]: weir_config::scenario::Scenario::first_credit_loop

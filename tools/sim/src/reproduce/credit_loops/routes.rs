@@ -140,9 +140,9 @@ impl Routes {
         }
     }
 
-    /// Computes routes like the scenarios' `mode = "up-down"`: a switch that can reach a destination by going down only goes
-    /// down, every other one goes up, and both take the fewest links that this permits. The end of a link with the smaller
-    /// rank is its upper one.
+    /// Computes routes like the scenarios' `mode = "up-down"`. A switch goes down if it can reach the destination by
+    /// going only down, and otherwise goes up, both by the fewest links that this permits. The end of a link with the
+    /// smaller rank is its upper one.
     fn up_down<Rank: Ord>(fabric: &Fabric, rank: &[Rank]) -> Self {
         let goes_down = |channel: usize| rank[fabric.from[channel]] < rank[fabric.to[channel]];
         let down = Lengths::shortest(fabric, goes_down);

@@ -78,7 +78,7 @@ impl Kind {
 pub struct Case {
     /// The incident.
     pub kind: Kind,
-    /// The network with it.
+    /// The network with the incident.
     pub plan: NetworkPlan,
     /// The network without the incident.
     pub calm: NetworkPlan,

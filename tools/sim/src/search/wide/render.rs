@@ -1,4 +1,4 @@
-//! Writes a case as a scenario file: the file is what runs.
+//! Writes a case as a scenario file, which is then run.
 
 use std::fmt::{Display, Write};
 

@@ -63,14 +63,14 @@ target() {
 controllers() { ls -d /sys/bus/fcoe/devices/ctlr_* 2> /dev/null; }
 has_disk() { ls /sys/block | grep -q '^sd'; }
 disk() { ls /sys/block | grep '^sd' | head -n 1; }
-# fc_host NUMBER: what the kernel knows of FCoE at v<NUMBER>.
+# fc_host NUMBER: the kernel's FCoE host at v<NUMBER>.
 fc_host() { dirname "$(grep -l " over v$1" /sys/class/fc_host/*/symbolic_name)"; }
 
 log_in() {
     target
     for n in 2 1; do echo v$n > /sys/bus/fcoe/ctlr_create; done
     for controller in $(controllers); do
-        # The kernel takes the word in capitals alone.
+        # The kernel accepts only capitals.
         printf VN2VN > $controller/mode
         echo 1 > $controller/enabled
     done
@@ -104,7 +104,7 @@ switch() {
     nsenter --net=/run/netns/sw weir-switchd --keeper --config /tmp/san.toml > /tmp/san.log 2>&1 & daemon=$!
     wait_until 120 is_ready || { cat /tmp/san.log; return 1; }
 }
-# counted NAME: what it has counted by now, where the checks read it.
+# counted NAME: its present counters, in the file that the checks read.
 counted() { in_ns sw wget -q -O "/share/$1" http://127.0.0.1:9464/metrics; }
 
 # obey DEVICE OPTIONS...: the device of this namespace obeys pauses and is bounded, by the kernel if it can.

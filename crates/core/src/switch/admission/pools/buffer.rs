@@ -1,9 +1,10 @@
 //! An ingress buffer that is part of a pool.
 //!
-//! Its contents have three parts: up to `reserved` of its own, `shared` bytes of the pool, and frames that arrived
-//! while it was above its threshold, in the headroom. Frames fill the parts in this order and leave them in the
-//! opposite one, as in switch chips. A buffer that reaches its threshold, or finds the pool full, is `over` until its
-//! headroom is empty and it either is `xon_offset` below the present threshold or uses nothing of the pool.
+//! Its contents have three parts: up to `reserved` bytes of its reserve, `shared` bytes of the pool, and
+//! frames that arrived while it was above its threshold, in the headroom. Frames fill the parts in this order
+//! and leave them in the opposite one, as in switch chips. A buffer that reaches its threshold, or finds the
+//! pool full, is `over` until its headroom is empty and it either is `xon_offset` below the present threshold
+//! or uses nothing of the pool.
 //!
 //! A release lets a buffer that is over take up to its headroom once more: the values of [`Raise`] count within the
 //! headroom here.

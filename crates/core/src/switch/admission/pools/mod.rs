@@ -1,9 +1,9 @@
 //! Pools: memory shared by ingress buffers, and the resulting pauses.
 //!
 //! A buffer's threshold depends on the free memory of its pool and so changes with every frame of others. It is checked
-//! only when it matters: at the buffer's own arrivals and departures, at each refresh of its pause, and in turn: each
-//! departure from a pool checks [`LOOKS`] of its paused buffers. So the cost of a frame does not depend on the number
-//! of buffers, and no buffer stays paused beyond its next refresh while the pool has room for it.
+//! only when it matters: at the buffer's own arrivals and departures, and at each refresh of its pause. In addition,
+//! each departure from a pool checks [`LOOKS`] of its paused buffers in turn. So the cost of a frame does not depend on
+//! the number of buffers, and no buffer stays paused beyond its next refresh while the pool has room for it.
 
 mod buffer;
 

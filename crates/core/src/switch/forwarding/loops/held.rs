@@ -133,7 +133,7 @@ impl HeldPorts {
         self.held.get_mut(port.index())?.pop()
     }
 
-    /// Recomputes what each port keeps blocked. O(ports).
+    /// Recomputes the ports and VLANs that each port keeps blocked. O(ports).
     pub(super) fn settle(&mut self) {
         self.keeps.fill(KEEPS_NOTHING);
         for held in self.held.iter().flatten() {

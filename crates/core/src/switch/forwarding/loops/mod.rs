@@ -3,10 +3,10 @@
 //! ingress port stops flooding in its VLAN until no probe has returned for a while.
 //!
 //! Any station can return or forge a probe. A probe therefore counts only with the nonce of its port for this round or
-//! the one before: its sender has received the probe of that port, so there is a path from the port to the sender. A
-//! probe that returns on the port by which it left proves no more than that. It is reported and blocks nothing, because
-//! a station that returns probes must not cut off others behind the same port. If a loop joins a port to a host and one
-//! to a switch, the host's port is blocked.
+//! the previous one. It proves that its sender has received the probe of that port, so there is a path from the port to
+//! the sender. A probe that returns on the port by which it left proves no more than that. It is reported and blocks
+//! nothing, because a station that returns probes must not cut off others behind the same port. If a loop joins a port
+//! to a host and one to a switch, the host's port is blocked.
 //!
 //! Of several switches on one loop, one port must be blocked, not one of each switch. All of them receive each other's
 //! probes. Each waits longer the more switches with a smaller identifier it has heard: the first one to block breaks
@@ -346,7 +346,7 @@ impl Switch {
         self.forwarding.blocked_ports()
     }
 
-    /// VLANs in which `port` neither floods nor learns because of a loop; `None` stands for all.
+    /// VLANs in which `port` neither floods nor learns because of a loop; `None` means all.
     pub fn blocked_in(&self, port: PortId) -> impl Iterator<Item = Option<VlanId>> + '_ {
         let loops = self.loops.as_ref();
         let held = loops.map_or(&[][..], |loops| loops.held.of_port(port));

@@ -1,6 +1,6 @@
 //! VLANs in which a port sends probes. A trunk may have 4,094, and all probes cross the whole network, so a port sends
 //! at most [`PROBES_MAX`] in a round. VLANs with blocks or suspects come first, then VLANs in which frames are flooded,
-//! since a loop without flooded frames does no harm yet; the rest go to all VLANs in turn.
+//! since a loop without flooded frames does no harm yet. The rest go to all VLANs in turn.
 
 use super::alarms::Alarms;
 use super::held::Keeps;

@@ -2,7 +2,7 @@
 //!
 //! A host can block others without ever pausing for the whole detection time: it lets a frame leave now and then. So at
 //! edge ports the share of paused time counts as well. At fabric ports it would not distinguish a storm from
-//! congestion: a switch that shares one of its lines among thirty-two others pauses each of them for 97 % of the time.
+//! congestion. A switch that shares one of its lines among thirty-two others pauses each of them for 97 % of the time.
 
 use super::StormGauges;
 use crate::config::{StormAction, WatchdogConfig};

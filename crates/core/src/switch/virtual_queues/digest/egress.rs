@@ -1,4 +1,4 @@
-//! Digest of the state that the future of one (egress, priority) depends on, beside its virtual queues.
+//! Digest of the state that decides the future of one (egress, priority), without its virtual queues.
 
 use super::{EgressState, Forced, ReleaseRule, Watch, BY_TURNS};
 use crate::testing::Digest;

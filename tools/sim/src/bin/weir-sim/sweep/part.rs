@@ -150,7 +150,7 @@ fn keep(
                 bar.finish_and_clear();
                 journal.sync()?;
                 eprintln!(
-                    "interrupted: {} of {} runs are finished and kept; the same command goes on with the others",
+                    "interrupted: {} of {} runs are finished and kept; the same command continues with the others",
                     done.len(),
                     done.len() + count - here
                 );
