@@ -5,6 +5,7 @@
 
 use crate::command::CommandError;
 use crate::counters::DropReason;
+use crate::credit::CreditHints;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
@@ -206,6 +207,35 @@ impl Switch {
         for priority in self.lossless.iter() {
             self.promise_credits(port, priority);
         }
+        Ok(())
+    }
+
+    pub(in crate::switch) fn set_credit_hints(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        hints: CreditHints,
+    ) -> Result<(), CommandError> {
+        let Some(credits) = &self.port_mut(port)?.credits else {
+            return Ok(());
+        };
+        if credits.sender.hints() == hints {
+            return Ok(());
+        }
+        let denied = credits.newly_denied(&hints);
+        // A link that is down begins an epoch once it is up.
+        if !denied.is_empty() && self.ports[port.index()].up {
+            self.renew_credits(now, port);
+        }
+        if let Some(credits) = &mut self.ports[port.index()].credits {
+            let times = credits.times;
+            // A neighbour that answered before is given the time to answer again.
+            let absent = hints.absent.without(denied);
+            credits
+                .sender
+                .set_hints(&times, CreditHints { absent, ..hints });
+        }
+        self.settle_credit_sending(now, port);
         Ok(())
     }
 
