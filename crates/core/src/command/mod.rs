@@ -26,7 +26,7 @@ pub enum Command {
     },
     /// Sets the announcements of `port`'s neighbours about credits. Classes in which none are announced use the fallback
     /// at once, unless a neighbour has answered. Classes that a Weir switch newly denies although they use credits begin
-    /// an epoch in both directions. Setting the same announcements again has no effect; a link that comes up clears
+    /// an epoch in both directions. Hosts are not awaited longer for what they offer. Setting the same announcements again has no effect; a link that comes up clears
     /// them. O(classes).
     SetCreditHints {
         /// The port.

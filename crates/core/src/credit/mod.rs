@@ -92,7 +92,7 @@ impl Default for CreditTimes {
 /// how long a class waits for the neighbour's messages, and never how much it sends: they have no epoch and no seal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CreditHints {
-    /// Classes in which a neighbour announces credits: its answer is awaited for
+    /// Classes in which a neighbour announces credits: a switch's answer is awaited for
     /// [`patience_offered`](CreditTimes::patience_offered).
     pub offered: PrioritySet,
     /// Classes in which no neighbour does: they use the fallback at once, until a neighbour answers.

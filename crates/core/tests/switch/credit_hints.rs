@@ -5,7 +5,7 @@ use weir_core::wire::lldp::dcbx::PrioritySet;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     Bytes, Command, CreditConfig, CreditFallback, CreditHints, CreditState, CreditTimes,
-    DropReason, Duration, MacAddress, Transmission,
+    DropReason, Duration, MacAddress, PortRole, SwitchConfig, Transmission,
 };
 
 use crate::support::PRIORITY;
@@ -17,13 +17,17 @@ const OURS: PrioritySet = PrioritySet::EMPTY.with(PRIORITY);
 const LENGTH: Bytes = Bytes::new(1000);
 
 fn node(fallback: CreditFallback) -> Node {
+    Node::new(credit_config(fallback))
+}
+
+fn credit_config(fallback: CreditFallback) -> SwitchConfig {
     let mut config = config(8);
     config.classes[PRIORITY.index()].credits = Some(CreditConfig {
         size: Bytes::new(1024),
         overhead: 0,
         fallback,
     });
-    Node::new(config)
+    config
 }
 
 /// A neighbour that uses credits on the switch's terms.
@@ -148,6 +152,19 @@ fn a_neighbour_that_announces_credits_is_awaited_longer_and_not_for_ever() {
     assert!(node.send(LINK).is_empty(), "LLDP gives no credits");
     assert_eq!(states(&node)[0], CreditState::Waiting);
     wait(&mut node, times.patience_offered);
+    assert_eq!(node.send(LINK), [7]);
+}
+
+/// No watchdog would end the wait, and frames of others wait behind those for the host.
+#[test]
+fn a_host_that_announces_credits_is_not_awaited_longer() {
+    let mut config = credit_config(CreditFallback::Pfc);
+    config.ports[usize::from(LINK)].role = PortRole::Edge;
+    let mut node = Node::new(config);
+    let times = node.switch.config().credits;
+    node.receive(0, Y, 7);
+    set(&mut node, offered());
+    wait(&mut node, times.patience);
     assert_eq!(node.send(LINK), [7]);
 }
 

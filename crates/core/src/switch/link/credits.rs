@@ -4,12 +4,14 @@
 //! ingress buffer distinguish the two.
 
 use crate::command::CommandError;
+use crate::config::PortRole;
 use crate::counters::DropReason;
 use crate::credit::CreditHints;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 use crate::wire::credit::{CreditRecords, CreditUpdate};
+use crate::wire::lldp::dcbx::PrioritySet;
 
 impl Port {
     /// Blocks all priorities with credits until the neighbour has answered. That does not count as a pause by the
@@ -214,9 +216,14 @@ impl Switch {
         &mut self,
         now: Instant,
         port: PortId,
-        hints: CreditHints,
+        mut hints: CreditHints,
     ) -> Result<(), CommandError> {
-        let Some(credits) = &self.port_mut(port)?.credits else {
+        let state = self.port_mut(port)?;
+        // No watchdog ends a wait for credits: a host must not prolong it, since frames of others wait behind.
+        if state.role == PortRole::Edge {
+            hints.offered = PrioritySet::EMPTY;
+        }
+        let Some(credits) = &state.credits else {
             return Ok(());
         };
         if credits.sender.hints() == hints {
