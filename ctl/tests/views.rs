@@ -331,13 +331,13 @@ fn nothing_is_coloured_in_a_pipe() {
     }
 }
 
-fn neighbor(port: &str, name: Value, pfc: Value, mismatches: Value) -> Value {
+fn neighbor(port: &str, name: Value, pfc: Value, credits: Value, mismatches: Value) -> Value {
     json!({
         "port": port, "chassis_id": "02:00:00:00:00:07", "chassis_id_subtype": 4, "port_id": "up",
         "port_id_subtype": 5, "port_description": null, "system_name": name,
         "system_description": "Weir 0.1.0", "capabilities": ["bridge"], "known_seconds": 5.5,
         "ttl_seconds": 121, "ttl_left_seconds": 110.7, "kind": "enhanced", "pfc": pfc, "ets": null,
-        "applications": [], "weir": null, "mismatches": mismatches
+        "applications": [], "weir": null, "credits": credits, "mismatches": mismatches
     })
 }
 
@@ -348,10 +348,18 @@ fn neighbors_report_what_does_not_fit() {
             "left",
             json!("s2"),
             json!({"willing": false, "priorities": [3, 4]}),
+            json!({
+                "version": 1, "gives": true, "longest_frame_bytes": 1518,
+                "classes": [{
+                    "priority": 4, "limit": 300, "size_bytes": 2048, "overhead_bytes": -4,
+                    "fallback": "closed"
+                }]
+            }),
             json!([])
         ),
         neighbor(
             "right",
+            json!(null),
             json!(null),
             json!(null),
             json!(["one thing", "and another"])
@@ -361,9 +369,9 @@ fn neighbors_report_what_does_not_fit() {
         shown(&["neighbors"], "/v1/neighbors", &body),
         support::lines(
             "
-|port   neighbour  its port  chassis            TTL left  kind      PFC  mismatch
-|left   s2         up        02:00:00:00:00:07     110 s  enhanced  3,4  –
-|right  –          up        02:00:00:00:00:07     110 s  enhanced  –    one thing; and another"
+|port   neighbour  its port  chassis            TTL left  kind      PFC  credits  mismatch
+|left   s2         up        02:00:00:00:00:07     110 s  enhanced  3,4  4        –
+|right  –          up        02:00:00:00:00:07     110 s  enhanced  –    –        one thing; and another"
         )
     );
     assert_json(&["neighbors"], "/v1/neighbors", &body);

@@ -1,5 +1,5 @@
 -- Weir's protocols for Wireshark and tshark: CLCM and echo (EtherType 0x88B5), loop probes (EtherType
--- 0x88B6) and the organisationally specific LLDP TLV. Formats: the book's reference on CLCM, Levels and LLDP.
+-- 0x88B6) and the organisationally specific LLDP TLVs. Formats: the book's reference on CLCM, Levels and LLDP.
 --
 --   wireshark -X lua_script:weir.lua FILE
 --   tshark -X lua_script:weir.lua -r FILE -Y weir.clcm
@@ -22,6 +22,7 @@ local clcm = Proto("weir.clcm", "Weir Credit Loop Control Message")
 local echo = Proto("weir.echo", "Weir Round Trip Echo")
 local probe = Proto("weir.probe", "Weir Loop Probe")
 local lldp = Proto("weir.lldp", "Weir LLDP TLV")
+local credits = Proto("weir.lldp.credits", "Weir LLDP TLV of credits")
 
 local KINDS = { [1] = "Loop Breaker", [2] = "Deadlock Breaker" }
 local PHASES = { [1] = "detection", [2] = "release" }
@@ -66,7 +67,17 @@ local l = {
   mode = ProtoField.uint8("weir.lldp.mode", "Mode", base.DEC, MODES, 0xe0),
   depth = ProtoField.uint8("weir.lldp.max_hops", "D", base.DEC, nil, 0x1f),
 }
-
+local r = {
+  version = ProtoField.uint8("weir.lldp.credits.version", "Version"),
+  flags = ProtoField.uint8("weir.lldp.credits.flags", "Flags", base.HEX),
+  gives = ProtoField.bool("weir.lldp.credits.flags.gives", "Credits are given", 8, nil, 0x01),
+  priorities = ProtoField.uint8("weir.lldp.credits.priorities", "Priorities with credits", base.HEX),
+  closed = ProtoField.uint8("weir.lldp.credits.closed", "Priorities closed without credits", base.HEX),
+  longest = ProtoField.uint16("weir.lldp.credits.longest_frame", "Longest frame in bytes"),
+  limit = ProtoField.uint32("weir.lldp.credits.limit", "Credit limit in credits"),
+  size = ProtoField.uint16("weir.lldp.credits.size", "Credit size in bytes"),
+  overhead = ProtoField.int8("weir.lldp.credits.overhead", "Packet overhead in bytes"),
+}
 
 -- One of each kind for a protocol.
 local function experts(prefix)
@@ -84,6 +95,7 @@ local clcm_experts = experts("weir.clcm")
 local echo_experts = experts("weir.echo")
 local probe_experts = experts("weir.probe")
 local lldp_experts = experts("weir.lldp")
+local credit_experts = experts("weir.lldp.credits")
 
 local function values(by_name)
   local list = {}
@@ -97,6 +109,7 @@ clcm.fields, clcm.experts = values(c), values(clcm_experts)
 echo.fields, echo.experts = values(e), values(echo_experts)
 probe.fields, probe.experts = values(p), values(probe_experts)
 lldp.fields, lldp.experts = values(l), values(lldp_experts)
+credits.fields, credits.experts = values(r), values(credit_experts)
 
 -- Adds a field if its bytes are there and gives its value; else reports it and gives nil.
 local function add(tree, proto_experts, field, tvb, offset, length)
@@ -281,6 +294,12 @@ local TLV_ORGANISATION = 127
 local OUI = 0x025745
 local TLV_SUBTYPE = 1
 local TLV_LENGTH = 16
+local CREDITS_SUBTYPE = 2
+local CREDITS_FIXED_LENGTH = 12
+local CREDITS_RECORD_LENGTH = 8
+local CREDIT_LIMIT_MAX = 0x100000
+local CREDIT_SIZE_MIN = 64
+local CREDIT_OVERHEAD_MIN = -16
 local ethertype_field = Field.new("eth.type")
 
 local function dissect_tlv(tvb, parent)
@@ -320,6 +339,61 @@ local function dissect_tlv(tvb, parent)
   end
 end
 
+local function has_bit(value, bit)
+  return math.floor(value / 2 ^ bit) % 2 == 1
+end
+
+-- Bytes after the last record are of a later edition.
+local function dissect_credits(tvb, parent)
+  local tree = { node = parent:add(credits, tvb()) }
+  local function field(f, offset, length)
+    return add(tree, credit_experts, f, tvb, offset, length)
+  end
+  local version, version_item = field(r.version, 6, 1)
+  if version and version ~= 1 then
+    version_item:add_proto_expert_info(credit_experts.version)
+    return
+  end
+  local _, flags_item = field(r.flags, 7, 1)
+  if flags_item then
+    flags_item:add(r.gives, tvb(7, 1))
+  end
+  local priorities = field(r.priorities, 8, 1)
+  local closed, closed_item = field(r.closed, 9, 1)
+  field(r.longest, 10, 2)
+  if not priorities or not closed then
+    return
+  end
+  local at = CREDITS_FIXED_LENGTH
+  for priority = 0, 7 do
+    if has_bit(priorities, priority) then
+      if at + CREDITS_RECORD_LENGTH > tvb:len() then
+        tree.node:add_proto_expert_info(credit_experts.truncated)
+        return
+      end
+      local limit, size, overhead = tvb(at, 4):uint(), tvb(at + 4, 2):uint(), tvb(at + 6, 1):int()
+      local node = tree.node:add(tvb(at, CREDITS_RECORD_LENGTH), string.format(
+        "Priority %d: %d credits of %d B, packet overhead %d B, without credits %s", priority, limit, size,
+        overhead, has_bit(closed, priority) and "closed" or "PFC"))
+      local limit_item = node:add(r.limit, tvb(at, 4))
+      local size_item = node:add(r.size, tvb(at + 4, 2))
+      local overhead_item = node:add(r.overhead, tvb(at + 6, 1))
+      if limit == 0 or limit > CREDIT_LIMIT_MAX then
+        illegal(tree, limit_item, credit_experts, "The limit must be 1 to 1048576")
+      end
+      if size < CREDIT_SIZE_MIN then
+        illegal(tree, size_item, credit_experts, "The size must be at least 64")
+      end
+      if overhead < CREDIT_OVERHEAD_MIN then
+        illegal(tree, overhead_item, credit_experts, "The overhead must be at least -16")
+      end
+      at = at + CREDITS_RECORD_LENGTH
+    elseif has_bit(closed, priority) then
+      illegal(tree, closed_item, credit_experts, "A closed priority must have a record")
+    end
+  end
+end
+
 function lldp.dissector(tvb, _, tree)
   local ethertype = ethertype_field()
   if not ethertype or ethertype.value ~= LLDP_ETHERTYPE then
@@ -334,9 +408,13 @@ function lldp.dissector(tvb, _, tree)
       return
     end
     local whole = math.min(2 + length, tvb:len() - at)
-    if kind == TLV_ORGANISATION and whole >= 6 and tvb(at + 2, 3):uint() == OUI
-      and tvb(at + 5, 1):uint() == TLV_SUBTYPE then
-      dissect_tlv(tvb(at, whole):tvb(), tree)
+    if kind == TLV_ORGANISATION and whole >= 6 and tvb(at + 2, 3):uint() == OUI then
+      local subtype = tvb(at + 5, 1):uint()
+      if subtype == TLV_SUBTYPE then
+        dissect_tlv(tvb(at, whole):tvb(), tree)
+      elseif subtype == CREDITS_SUBTYPE then
+        dissect_credits(tvb(at, whole):tvb(), tree)
+      end
     end
     at = at + 2 + length
   end

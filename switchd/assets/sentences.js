@@ -93,6 +93,8 @@ const SENTENCES = {
   pfc_mismatch_ended: () => "The neighbour's PFC no longer differs.",
   level_mismatch: (d) => `The neighbour's Levels differ: ${d.mismatch}.`,
   level_mismatch_ended: () => "The neighbour's Levels no longer differ.",
+  credit_mismatch: (d) => `The neighbour's credits differ: ${d.mismatch}.`,
+  credit_mismatch_ended: () => "The neighbour's credits no longer differ.",
 };
 
 // `event` has kind, port and details; one of a newer daemon is shown by its fields.

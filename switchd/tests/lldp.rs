@@ -13,10 +13,14 @@ use weir_api::daemon::{Event, EventPage};
 use weir_api::neighbors::Neighbor;
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
+use weir_core::wire::lldp::credits::{AnnouncedCredits, Credits, CreditsV1};
 use weir_core::wire::lldp::dcbx::{PfcConfiguration, PrioritySet};
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, FRAME_LENGTH_MAX};
-use weir_core::{Command, Duration, FeedbackCoding, Level, MacAddress, Neighbour};
+use weir_core::{
+    Command, CreditFallback, CreditHints, CreditTerms, Duration, FeedbackCoding, Level, MacAddress,
+    Neighbour,
+};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::daemon::Ended;
 
@@ -88,8 +92,29 @@ fn announcement(depth: u8) -> Announcement {
     }
 }
 
+/// The announcement of a switch that gives `limit` credits in priority 4.
+fn with_credits(limit: u32) -> Announcement {
+    let mut credits = CreditsV1 {
+        gives: true,
+        longest_bytes: 1518,
+        ..CreditsV1::default()
+    };
+    credits.classes[4] = Some(AnnouncedCredits {
+        terms: CreditTerms::new(2048, -4, limit).unwrap(),
+        fallback: CreditFallback::Closed,
+    });
+    Announcement {
+        credits: Some(Credits::V1(credits)),
+        ..announcement(3)
+    }
+}
+
 /// Starts a daemon; returns it with the other ends of its ports' LLDP sockets.
 async fn start() -> (Running, Vec<Wire>) {
+    start_with(announcement(3)).await
+}
+
+async fn start_with(announcement: Announcement) -> (Running, Vec<Wire>) {
     let fake = FakeDataplane::start();
     let (ours, wires): (Vec<_>, Vec<_>) = (0..3).map(|_| Wire::pair()).unzip();
     *fake.lldp.lock().unwrap() = ours;
@@ -100,7 +125,7 @@ async fn start() -> (Running, Vec<Wire>) {
         ports: (0..3)
             .map(|number| AnnouncedPort {
                 identifier: PortIdentifier::interface_name(&format!("p{number}")).unwrap(),
-                announcement: announcement(3),
+                announcement,
                 configured: Neighbour::Unknown,
                 is_fabric: number < 2,
             })
@@ -205,6 +230,57 @@ async fn a_mismatch_is_reported_and_a_hosts_port_learns_nothing() {
     wires[0].announce(announcement(3));
     daemon.event("level_mismatch_ended").await;
     daemon.event("pfc_mismatch_ended").await;
+    assert_eq!(daemon.end().await.unwrap(), Ended::Cleanly);
+}
+
+#[tokio::test]
+async fn announced_credits_are_shown_and_told_to_the_dataplane() {
+    let (daemon, wires) = start_with(with_credits(100)).await;
+    let told = async |wanted: CreditHints| {
+        until(async || {
+            let commands = daemon.remote.commands();
+            let last = commands.iter().rev().find_map(|command| match command {
+                Command::SetCreditHints { port: at, hints } if *at == port(2) => Some(*hints),
+                _ => None,
+            });
+            (last == Some(wanted)).then_some(())
+        })
+        .await;
+    };
+    let of_class = PrioritySet(1 << 4);
+    wires[2].announce(with_credits(300));
+    told(CreditHints {
+        offered: of_class,
+        ..CreditHints::default()
+    })
+    .await;
+    let neighbors = daemon.neighbors().await;
+    let credits = neighbors[0].credits.as_ref().unwrap();
+    assert_eq!((credits.version, credits.gives), (1, true));
+    assert_eq!(credits.longest_frame_bytes, Some(1518));
+    let [class] = &credits.classes[..] else {
+        panic!("{credits:?}")
+    };
+    assert_eq!((class.priority, class.limit), (4, 300));
+    assert_eq!((class.size_bytes, class.overhead_bytes), (2048, -4));
+    assert_eq!(class.fallback, "closed");
+    assert_eq!(neighbors[0].mismatches, Vec::<String>::new());
+
+    wires[2].announce(announcement(3));
+    told(CreditHints {
+        offered: PrioritySet::EMPTY,
+        absent: of_class,
+        denied: of_class,
+    })
+    .await;
+    let event = daemon.event("credit_mismatch").await;
+    assert_eq!(event.port.as_deref(), Some("p2"));
+    let neighbors = daemon.neighbors().await;
+    assert_eq!(neighbors[0].mismatches, [event.details["mismatch"].clone()]);
+    assert_eq!(neighbors[0].credits, None);
+    wires[2].say(Content::Shutdown);
+    told(CreditHints::default()).await;
+    daemon.event("credit_mismatch_ended").await;
     assert_eq!(daemon.end().await.unwrap(), Ended::Cleanly);
 }
 

@@ -309,6 +309,10 @@ pub fn neighbour(port_name: PortName<'_>, report: &NeighbourReport) -> Described
             about(EventName::LevelMismatch).detail("mismatch", mismatch)
         }
         NeighbourReportKind::LevelMismatchEnded => about(EventName::LevelMismatchEnded),
+        NeighbourReportKind::CreditMismatch(mismatch) => {
+            about(EventName::CreditMismatch).detail("mismatch", mismatch)
+        }
+        NeighbourReportKind::CreditMismatchEnded => about(EventName::CreditMismatchEnded),
     }
 }
 

@@ -5,7 +5,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::words::{ApplicationSelector, Coding, Mode, NeighborKind, SystemCapability};
+use crate::words::{
+    ApplicationSelector, Coding, Mode, NeighborKind, SystemCapability, WithoutCredits,
+};
 
 /// One neighbour. A port has at most one, or several if several systems send on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -44,6 +46,8 @@ pub struct Neighbor {
     pub applications: Vec<NeighborApplication>,
     /// Its announcement as a Weir switch; absent for others.
     pub weir: Option<NeighborWeir>,
+    /// Its announcement of credits; absent if it announces none.
+    pub credits: Option<NeighborCredits>,
     /// Mismatches between the port and its neighbours, one sentence each.
     pub mismatches: Vec<String>,
 }
@@ -99,4 +103,35 @@ pub struct NeighborWeir {
     /// By priority: D of a class with Levels in links, otherwise zero.
     #[serde(default)]
     pub depths: Vec<u8>,
+}
+
+/// Credits announced by a Weir switch. The messages about credits, not this announcement, decide which are given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NeighborCredits {
+    /// Version of the announcement. If unknown here, the other fields are empty.
+    pub version: u8,
+    /// Its port gives credits.
+    #[serde(default)]
+    pub gives: bool,
+    /// Longest frame that it sends; absent if not announced.
+    #[serde(default)]
+    pub longest_frame_bytes: Option<u16>,
+    /// Its classes with credits, one for each priority.
+    #[serde(default)]
+    pub classes: Vec<NeighborCreditClass>,
+}
+
+/// Credits of one priority at a neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct NeighborCreditClass {
+    /// The priority, 0 to 7.
+    pub priority: u8,
+    /// Maximum number of credits that it gives.
+    pub limit: u32,
+    /// Bytes per credit.
+    pub size_bytes: u16,
+    /// Bytes added to each frame.
+    pub overhead_bytes: i8,
+    /// Its treatment of a neighbour that does not use credits.
+    pub fallback: WithoutCredits,
 }

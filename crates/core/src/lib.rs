@@ -84,7 +84,9 @@ pub use config::{
     SwitchConfig, Threshold, VlanMode, VlanPort, WatchdogConfig, XonNotBelowXoff,
 };
 pub use counters::{DropCounts, DropReason};
-pub use credit::{CreditConfig, CreditFallback, CreditState, CreditTerms, CreditTimes};
+pub use credit::{
+    CreditConfig, CreditFallback, CreditHints, CreditState, CreditTerms, CreditTimes,
+};
 pub use event::{Event, SuspicionReason};
 pub use frame::{Admitted, Discarded, Form, Frame, FrameHandle, Tagged};
 pub use level::{Budgets, Level};

@@ -171,7 +171,7 @@ Examples:
 or `fallback`: the neighbour does not use credits. `used` of the limit that the
 neighbour has set, and the most ever used; `given` and not used yet of our
 limit. `returned`: credits of lost frames. `slots` of the port's ring are kept
-for frames with a credit.
+for frames with a credit. `announced`: the neighbour announces credits by LLDP.
 
 Examples:
   switchctl credits
@@ -327,7 +327,8 @@ Examples:
         after_help = "\
 `kind`: `enhanced` supports Levels as this switch does, `regular` supports PFC
 only, `unknown` is not identified yet; the port sends frames that both kinds
-understand. `PFC` lists the priorities that the neighbour enables PFC for.
+understand. `PFC` lists the priorities that the neighbour enables PFC for,
+`credits` those that it announces credits for; `--json` has the terms.
 `mismatch` lists differences between the two ends.
 
 Examples:

@@ -10,6 +10,7 @@ use aya::programs::{loaded_links, loaded_programs};
 use serde::Serialize;
 use weir_api::counters::Counters;
 use weir_api::daemon::{Pfc, Port, Status};
+use weir_api::neighbors::Neighbor;
 use weir_config::daemon::DaemonConfig;
 use weir_doctor::trial::{judge as judge_trial, Trial};
 use weir_doctor::{
@@ -149,6 +150,7 @@ fn running(target: &Target) -> Option<Running> {
     let ports = ports.into_iter().filter(|port| !port.device_gone);
     let pauses: Vec<Pfc> = target.get("/v1/pfc").ok()?;
     let counters: Vec<Counters> = target.get("/v1/counters").ok()?;
+    let neighbors: Vec<Neighbor> = target.get("/v1/neighbors").ok()?;
     let port = |port: Port| {
         let dropped = |verdict: &str| {
             let verdicts = &port.xdp_verdicts_total;
@@ -161,6 +163,7 @@ fn running(target: &Target) -> Option<Running> {
                 round_trip_nanos: cable.round_trip_nanos,
             }),
             loop_blocked: port.loop_blocked.is_some(),
+            mismatches: mismatches(&port.name, &neighbors),
             without_socket: dropped("dropped"),
             without_metadata: dropped("no_meta"),
             mode: port.xdp_mode.to_string(),
@@ -191,6 +194,12 @@ fn queues(port: &str, pauses: &[Pfc], counters: &[Counters]) -> Vec<RunningQueue
             headroom_dropped: dropped(pfc.priority).unwrap_or(0),
         })
         .collect()
+}
+
+/// Returns the differences between `port` and its neighbors. Each of several neighbors has all of them.
+fn mismatches(port: &str, neighbors: &[Neighbor]) -> Vec<String> {
+    let neighbor = neighbors.iter().find(|neighbor| neighbor.port == port);
+    neighbor.map_or_else(Vec::new, |neighbor| neighbor.mismatches.clone())
 }
 
 /// Returns an XDP program's name and, if run as root, the link that holds it.

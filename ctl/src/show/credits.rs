@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use weir_api::daemon::Credits;
-use weir_output::{table, Output};
+use weir_output::{table, Output, NONE};
 
 use super::keep;
 use crate::target::Target;
@@ -31,6 +31,7 @@ fn lines(all: &[Credits]) -> String {
             of(it.receiving.outstanding, it.receiving.limit),
             it.receiving.returned_total.to_string(),
             it.slots.to_string(),
+            announced(it.announced),
         ]
     });
     table(
@@ -44,7 +45,17 @@ fn lines(all: &[Credits]) -> String {
             ">given",
             ">returned",
             ">slots",
+            "announced",
         ],
         rows,
     )
+}
+
+fn announced(by_neighbour: Option<bool>) -> String {
+    let word = match by_neighbour {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => NONE,
+    };
+    word.to_owned()
 }

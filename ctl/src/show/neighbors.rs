@@ -24,6 +24,7 @@ fn view(neighbors: &[Neighbor]) -> String {
             ">TTL left",
             "kind",
             "PFC",
+            "credits",
             "mismatch",
         ],
         neighbors.iter().map(row),
@@ -38,13 +39,13 @@ fn row(neighbor: &Neighbor) -> Vec<String> {
             text
         }
     };
-    let pfc = neighbor.pfc.as_ref().map(|pfc| {
-        let numbers: Vec<String> = pfc.priorities.iter().map(u8::to_string).collect();
-        if numbers.is_empty() {
-            "none".to_owned()
-        } else {
-            numbers.join(",")
+    let pfc = neighbor.pfc.as_ref().map(|pfc| list(&pfc.priorities));
+    let credits = neighbor.credits.as_ref().map(|credits| {
+        if credits.longest_frame_bytes.is_none() {
+            return format!("version {}", credits.version);
         }
+        let classes = credits.classes.iter().filter(|_| credits.gives);
+        list(&classes.map(|class| class.priority).collect::<Vec<_>>())
     });
     vec![
         neighbor.port.clone(),
@@ -54,6 +55,16 @@ fn row(neighbor: &Neighbor) -> Vec<String> {
         format!("{:.0} s", neighbor.ttl_left_seconds.floor()),
         neighbor.kind.to_string(),
         or_none(pfc.unwrap_or_default()),
+        or_none(credits.unwrap_or_default()),
         or_none(neighbor.mismatches.join("; ")),
     ]
+}
+
+fn list(priorities: &[u8]) -> String {
+    let numbers: Vec<String> = priorities.iter().map(u8::to_string).collect();
+    if numbers.is_empty() {
+        "none".to_owned()
+    } else {
+        numbers.join(",")
+    }
 }

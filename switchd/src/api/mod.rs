@@ -227,7 +227,7 @@ async fn pause_counters(State(shared): State<Arc<Shared>>) -> Json<Vec<PauseCoun
 
 async fn credits(State(shared): State<Arc<Shared>>) -> Json<Vec<Credits>> {
     let snapshot = shared.dataplane.fresh_snapshot().await;
-    Json(views::credits::credits(&shared.info, &snapshot))
+    Json(views::credits::credits(&shared, &snapshot))
 }
 
 async fn buffers(State(shared): State<Arc<Shared>>) -> Json<Buffers> {

@@ -1,13 +1,17 @@
 //! LLDP findings, as the API shows them.
 
-use weir_api::neighbors::{Neighbor, NeighborApplication, NeighborEts, NeighborPfc, NeighborWeir};
+use weir_api::neighbors::{
+    Neighbor, NeighborApplication, NeighborCreditClass, NeighborCredits, NeighborEts, NeighborPfc,
+    NeighborWeir,
+};
 use weir_api::words::{Capability, Selector, SystemCapability};
 use weir_core::control::neighbours::{Entry, Neighbours};
 use weir_core::wire::lldp::application::{Application, ApplicationEntry};
 use weir_core::wire::lldp::basic::{SystemCapabilities, Text};
+use weir_core::wire::lldp::credits::{Credits, CreditsV1};
 use weir_core::wire::lldp::dcbx::{EtsConfiguration, PfcConfiguration, TrafficClass};
 use weir_core::wire::lldp::weir::{AnnouncedMode, Weir};
-use weir_core::{Instant, ModeKind, PortId};
+use weir_core::{Instant, ModeKind, PortId, Priority};
 
 use crate::control::info::PortInfo;
 use crate::control::Shared;
@@ -41,6 +45,7 @@ fn neighbor(
     let findings = neighbours.findings(id);
     let pfc = findings.pfc.map(|mismatch| mismatch.to_string());
     let level = findings.level.map(|mismatch| mismatch.to_string());
+    let credits = findings.credits.map(|mismatch| mismatch.to_string());
     let text = |text: &Option<Text>| text.as_ref().map(Text::to_string);
     Neighbor {
         port: info.name.clone(),
@@ -62,7 +67,8 @@ fn neighbor(
             table.entries().iter().map(application).collect()
         }),
         weir: said.weir.as_ref().map(weir_of),
-        mismatches: pfc.into_iter().chain(level).collect(),
+        credits: said.credits.as_ref().map(credits_of),
+        mismatches: pfc.into_iter().chain(level).chain(credits).collect(),
     }
 }
 
@@ -123,6 +129,37 @@ fn weir_of(weir: &Weir) -> NeighborWeir {
             depths: Vec::new(),
         },
     }
+}
+
+fn credits_of(credits: &Credits) -> NeighborCredits {
+    match credits {
+        Credits::V1(credits) => NeighborCredits {
+            version: 1,
+            gives: credits.gives,
+            longest_frame_bytes: Some(credits.longest_bytes),
+            classes: credit_classes(credits),
+        },
+        Credits::Unknown(version) => NeighborCredits {
+            version: version.get(),
+            gives: false,
+            longest_frame_bytes: None,
+            classes: Vec::new(),
+        },
+    }
+}
+
+fn credit_classes(credits: &CreditsV1) -> Vec<NeighborCreditClass> {
+    let classes = Priority::ALL.into_iter().zip(&credits.classes);
+    let classes = classes.filter_map(|(priority, class)| Some((priority, class.as_ref()?)));
+    classes
+        .map(|(priority, class)| NeighborCreditClass {
+            priority: priority.get(),
+            limit: class.terms.limit(),
+            size_bytes: class.terms.size(),
+            overhead_bytes: class.terms.overhead(),
+            fallback: class.fallback.into(),
+        })
+        .collect()
 }
 
 fn kind(mode: AnnouncedMode) -> ModeKind {

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use weir_core::wire::clcm::Phase;
 use weir_core::wire::echo::Echo;
+use weir_core::wire::lldp::credits::Credits;
+use weir_core::wire::lldp::{Content, Lldp};
 use weir_core::Quanta;
 use weir_dataplane::tap::Record;
 use weir_ebpf::HardwareTime;
@@ -102,9 +104,24 @@ fn control(record: &Record, depths: &[u8; 8]) -> String {
         ),
         Kind::Echo(Echo::Request { id, .. }) => format!("echo request {id}"),
         Kind::Echo(Echo::Reply { id }) => format!("echo reply {id}"),
-        Kind::Lldp => "LLDP".to_owned(),
+        Kind::Lldp => lldp(record.bytes()),
         // A control frame may exceed the snap length.
         Kind::BadControl | Kind::Data => format!("EtherType {:#06x}", headers.ethertype),
+    }
+}
+
+/// Returns what a Weir switch announces about credits, if anything.
+fn lldp(bytes: &[u8]) -> String {
+    let announcement = match Lldp::parse(bytes).map(|received| received.lldp.content) {
+        Ok(Content::Announcement(announcement)) => announcement,
+        Ok(Content::Shutdown) => return "LLDP shutdown".to_owned(),
+        // The frame may exceed the snap length.
+        Err(_) => return "LLDP".to_owned(),
+    };
+    match announcement.credits {
+        None => "LLDP".to_owned(),
+        Some(Credits::Unknown(version)) => format!("LLDP, credits of version {}", version.get()),
+        Some(Credits::V1(credits)) => format!("LLDP, credits in priorities {}", credits.given()),
     }
 }
 

@@ -6,13 +6,16 @@ use weir_core::wire::lldp::application::{
     Application, ApplicationEntry, ApplicationTable, ENTRIES_MAX,
 };
 use weir_core::wire::lldp::basic::{PortIdentifier, SystemCapabilities, Text, TimeToLive};
+use weir_core::wire::lldp::credits::{AnnouncedCredits, Credits, CreditsV1};
 use weir_core::wire::lldp::dcbx::{
     BandwidthTable, ClassCount, EtsConfiguration, PfcConfiguration, PrioritySet, TrafficClass,
     TransmissionSelection, CLASS_COUNT,
 };
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::Announcement;
-use weir_core::{Algorithm, ClassMode, Neighbour, PortRole, Priority, SwitchConfig};
+use weir_core::{
+    Algorithm, ClassConfig, ClassMode, Neighbour, PortConfig, PortRole, Priority, SwitchConfig,
+};
 
 use crate::control::lldp::LldpSettings;
 
@@ -25,12 +28,18 @@ pub(super) fn lldp(config: &DaemonConfig) -> LldpSettings {
         ports: config
             .ports
             .iter()
-            .map(|port| announced(config, &core, port))
+            .zip(&core.ports)
+            .map(|(port, of_core)| announced(config, &core, port, of_core))
             .collect(),
     }
 }
 
-fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> AnnouncedPort {
+fn announced(
+    config: &DaemonConfig,
+    core: &SwitchConfig,
+    port: &Port,
+    of_core: &PortConfig,
+) -> AnnouncedPort {
     let description = format!("Weir {}", env!("CARGO_PKG_VERSION"));
     // A port's name is also a file name, so it is neither empty nor too long.
     let identifier = PortIdentifier::interface_name(&port.name)
@@ -46,6 +55,7 @@ fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> Announc
             pfc: Some(PfcConfiguration::fixed(lossless(core))),
             applications: applications(config, port),
             weir: Some(Weir::V1(weir(config, core, port))),
+            credits: credits(config, core, port, of_core),
             ..Announcement::new(TimeToLive::STANDARD)
         },
         configured: port.neighbour,
@@ -109,7 +119,29 @@ fn applications(config: &DaemonConfig, port: &Port) -> Option<ApplicationTable> 
     ApplicationTable::new(&entries).filter(|_| !entries.is_empty())
 }
 
-/// Towards hosts, and neighbours that the file declares regular, the port uses PFC.
+/// Returns the credits that the port gives once its ring is filled; `None` if no class has credits.
+fn credits(
+    config: &DaemonConfig,
+    core: &SwitchConfig,
+    port: &Port,
+    of_core: &PortConfig,
+) -> Option<Credits> {
+    let slots = config.kept_slots(port)?;
+    let class = |class: &ClassConfig| {
+        Some(AnnouncedCredits {
+            terms: class.credit_terms(of_core)?,
+            fallback: class.credits?.fallback,
+        })
+    };
+    Some(Credits::V1(CreditsV1 {
+        gives: slots > 0 && of_core.gives_credits(),
+        longest_bytes: u16::try_from(core.frame_length_max.get()).unwrap_or(u16::MAX),
+        classes: core.classes.each_ref().map(class),
+    }))
+}
+
+/// Towards hosts, and neighbours that the file declares regular, the port uses PFC. So does a class with credits towards
+/// neighbours without them.
 fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
     let is_fabric = port.role == PortRole::Fabric;
     let speaks_levels = is_fabric && port.neighbour != Neighbour::Regular;
@@ -133,6 +165,7 @@ fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
 mod tests {
     use super::*;
     use std::path::Path;
+    use weir_core::CreditFallback;
 
     const FILE: &str = r#"
 name = "s1"
@@ -215,6 +248,46 @@ interval = "5s"
             assert_eq!(weir.modes[3..5], [AnnouncedMode::Pfc; 2]);
             assert_eq!(weir.clcm, port.is_fabric);
             assert_eq!(port.announcement.pfc.unwrap().enabled, PrioritySet(0x18));
+        }
+    }
+
+    /// The priority is `pfc` in the TLV that older switches read, and has its terms in one that they ignore.
+    #[test]
+    fn credits_are_announced_beside_pfc_and_only_with_a_class_that_has_them() {
+        for port in settings().ports {
+            assert_eq!(port.announcement.credits, None);
+        }
+        let pfc = "mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"";
+        let credit = "mode = \"credit\"\ncredit-limit = \"600KiB\"\ncredit-fallback = \"closed\"";
+        let file = FILE.replace(pfc, credit).replacen(
+            "role = \"edge\"\n",
+            "role = \"edge\"\npolice = \"drop\"\n",
+            1,
+        );
+        let settings = lldp(&DaemonConfig::parse(&file, Path::new("s1.toml")).unwrap());
+        for port in settings.ports {
+            let (Some(Weir::V1(weir)), Some(Credits::V1(credits))) =
+                (port.announcement.weir, port.announcement.credits)
+            else {
+                panic!("{port:?}")
+            };
+            assert_eq!(weir.modes[4], AnnouncedMode::Pfc);
+            assert!(port
+                .announcement
+                .pfc
+                .unwrap()
+                .enabled
+                .contains(Priority::ALL[4]));
+            // A policed host gets none.
+            assert_eq!(credits.gives, port.is_fabric);
+            assert_eq!(credits.longest_bytes, 1518);
+            let announced = credits.classes[4].unwrap();
+            assert_eq!(
+                (announced.terms.limit(), announced.terms.size()),
+                (300, 2048)
+            );
+            assert_eq!(announced.fallback, CreditFallback::Closed);
+            assert_eq!(credits.classes.iter().flatten().count(), 1);
         }
     }
 

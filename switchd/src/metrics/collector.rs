@@ -9,6 +9,7 @@ use weir_api::counters::{
     MIRROR_COUNTERS, SFLOW_COUNTERS,
 };
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
+use weir_core::control::neighbours::CreditMismatch;
 use weir_core::control::IgnoreReason;
 use weir_core::counters::{PORT_COUNTERS, VLAN_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
@@ -254,10 +255,13 @@ impl SnapshotCollector {
         families.add(&define::LLDP_NEIGHBOURS, &[port], count as f64);
         let findings = neighbours.findings(id);
         let silent = matches!(findings.pfc, Some(PfcMismatch::NotAnnounced { .. }));
+        let has_none = matches!(findings.credits, Some(CreditMismatch::NotAnnounced { .. }));
         for (what, differs) in [
             ("pfc", findings.pfc.is_some() && !silent),
             ("pfc_not_announced", silent),
             ("level", findings.level.is_some()),
+            ("credits", findings.credits.is_some() && !has_none),
+            ("credits_not_announced", has_none),
         ] {
             let value = f64::from(u8::from(differs));
             families.add(&define::LLDP_MISMATCH, &[port, what], value);

@@ -5,10 +5,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
+use weir_api::daemon::Credits;
 use weir_api::neighbors::Neighbor;
 use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::Scenario;
-use weir_core::{Budgets, ClassMode, Priority};
+use weir_core::{Budgets, Bytes, ClassMode, CreditConfig, CreditFallback, CreditState, Priority};
 use weir_lab::lab::configuration::lab_config;
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
@@ -205,17 +206,44 @@ struct Pair {
     _directory: Directory,
 }
 
+/// The class of [`TWO_SWITCHES`] with PFC, and with credits: its buffer is the same.
+const LEVELS: &str = "mode = \"level\"\nmax-hops = 3\nxoff = \"60KiB\"\nxon = \"52KiB\"";
+const PFC: &str = "mode = \"pfc\"\nxoff = \"3MiB\"\nxon = \"2MiB\"";
+const CREDITS: CreditConfig = CreditConfig {
+    size: Bytes::new(2048),
+    overhead: 0,
+    fallback: CreditFallback::Pfc,
+};
+
 impl Pair {
     /// Starts both; `change` modifies the second one's configuration last.
     fn new(change: impl FnOnce(&mut DaemonConfig)) -> Self {
-        let scenario = inline_scenario("two-switches.toml", TWO_SWITCHES);
+        Self::of(TWO_SWITCHES, |_| {}, change)
+    }
+
+    /// Starts both with a class of credits; `change` modifies the second one's configuration last.
+    fn with_credits(change: impl FnOnce(&mut DaemonConfig)) -> Self {
+        let text = TWO_SWITCHES.replace(LEVELS, PFC);
+        Self::of(&text, give_credits, |config| {
+            give_credits(config);
+            change(config);
+        })
+    }
+
+    /// Starts the switches of a scenario; `first` and `second` modify their configurations last.
+    fn of(
+        text: &str,
+        first: impl FnOnce(&mut DaemonConfig),
+        second: impl FnOnce(&mut DaemonConfig),
+    ) -> Self {
+        let scenario = inline_scenario("two-switches.toml", text);
         let names = Names::new();
         let directory = Directory(names.directory().to_owned());
         let topology = Topology::build(&plan(&scenario, &names), &names)
             .unwrap_or_else(|error| panic!("{error:#}"));
         let switches = [
-            start(&scenario, &names, 0, |_| {}),
-            start(&scenario, &names, 1, change),
+            start(&scenario, &names, 0, first),
+            start(&scenario, &names, 1, second),
         ];
         Self {
             switches,
@@ -282,6 +310,10 @@ impl Pair {
             weir_tests::assert_nothing_left(&switch.config.run_dir);
         }
     }
+}
+
+fn give_credits(config: &mut DaemonConfig) {
+    config.classes[0].credits = Some(CREDITS);
 }
 
 fn start(
@@ -396,4 +428,93 @@ fn pfc_that_differs_is_an_event_and_a_metric_until_it_is_mended() {
     assert_eq!(events(&pair.switches[0], "pfc_mismatch_ended").len(), 1);
     assert_eq!(pair.mismatch(0, "pfc"), 0.0);
     pair.end();
+}
+
+/// Returns the credits of `switch` towards the other one.
+fn link_credits(pair: &Pair, switch: usize) -> Credits {
+    let port = ["s2", "s1"][switch];
+    let all: Vec<Credits> = pair.switches[switch].get("/v1/credits").unwrap();
+    let mut all = all.into_iter();
+    all.find(|credits| credits.port == port).unwrap()
+}
+
+/// The second switch has another limit, then loses the class in a restart. The link stays up meanwhile, so that without LLDP
+/// the first one would wait for credits without end.
+#[test]
+fn two_switches_announce_credits_and_one_that_lost_them_gets_pfc() {
+    let mut pair = Pair::with_credits(|config| {
+        let ClassMode::Pfc(thresholds) = config.classes[0].mode else {
+            panic!("{:?}", config.classes[0])
+        };
+        let headroom = thresholds.headroom() + Bytes::new(1 << 20);
+        config.classes[0].mode = config.classes[0].mode.with_headroom(headroom);
+    });
+    let heard = pair.until_kind("regular");
+    for (neighbor, limit) in heard.iter().zip([3584, 3072]) {
+        assert!(neighbor.mismatches.is_empty(), "{neighbor:?}");
+        let credits = neighbor.credits.as_ref().unwrap();
+        assert!(credits.gives, "{credits:?}");
+        let class = &credits.classes[0];
+        assert_eq!((class.priority, class.limit), (3, limit));
+        assert_eq!((class.size_bytes, class.overhead_bytes), (2048, 0));
+        assert_eq!(class.fallback, "pfc");
+    }
+    for switch in [0, 1] {
+        until("both use credits", || {
+            let credits = link_credits(&pair, switch);
+            let both = [credits.sending.state, credits.receiving.state];
+            let agrees = both.iter().all(|state| *state == CreditState::Credits);
+            (agrees && credits.announced == Some(true)).then_some(())
+        });
+    }
+    let shown = printed(switchctl(&pair.switches[0].config.api_socket).arg("credits"));
+    let line = shown.lines().find(|line| line.starts_with("s2 ")).unwrap();
+    assert!(line.ends_with("yes"), "{shown}");
+
+    // The scenario's class is PFC.
+    pair.restart_second();
+    until("the first switch falls back to PFC", || {
+        let credits = link_credits(&pair, 0);
+        let is_fallback = credits.sending.state == CreditState::Fallback;
+        (is_fallback && credits.announced == Some(false)).then_some(())
+    });
+    let told = events(&pair.switches[0], "credit_mismatch");
+    assert_eq!(told.len(), 1, "{told:?}");
+    let words = "credits are on for priorities 3 here and none at the neighbour";
+    assert!(told[0].details["mismatch"].starts_with(words), "{told:?}");
+    assert_eq!(pair.mismatch(0, "credits"), 1.0);
+    assert_eq!(pair.mismatch(0, "pfc"), 0.0, "PFC is on at both ends");
+    let shown = printed(switchctl(&pair.switches[0].config.api_socket).arg("neighbors"));
+    assert!(shown.contains(words), "{shown}");
+    pair.end();
+}
+
+/// LLDP of another vendor: nothing waits for it, and the operator is told.
+#[test]
+fn an_lldpd_announces_no_credits_and_gets_pfc() {
+    let bench = Bench::new(&[], |config| {
+        config.metrics.listen = Some(METRICS.parse().unwrap());
+        give_credits(config);
+    });
+    let mut lldpd = Lldpd::start(&bench, "h1");
+    let neighbor = until("the switch sees lldpd", || the_neighbor(&bench.switch));
+    assert_eq!(neighbor.credits, None);
+    let words = "credits are on for priorities 3 here, the neighbour announces none";
+    let named = neighbor
+        .mismatches
+        .iter()
+        .filter(|it| it.starts_with(words));
+    assert_eq!(named.count(), 1, "{neighbor:?}");
+    let all: Vec<Credits> = bench.switch.get("/v1/credits").unwrap();
+    let credits = all.iter().find(|credits| credits.port == "h1").unwrap();
+    assert_eq!(credits.sending.state, CreditState::Fallback);
+    assert_eq!(credits.announced, Some(false));
+    let scraped = bench.output("s1", &["curl", "-s", &format!("http://{METRICS}/metrics")]);
+    for (what, value) in [("credits", 0.0), ("credits_not_announced", 1.0)] {
+        let series = format!("weir_lldp_mismatch{{port=\"h1\",what=\"{what}\"}}");
+        assert_eq!(metric(&scraped, &series), value, "{what}");
+    }
+    lldpd.process.ask_to_end();
+    assert!(lldpd.process.wait(END_LIMIT).unwrap().is_some());
+    bench.end();
 }

@@ -111,6 +111,53 @@ fn lldp() -> Vec<u8> {
     frame
 }
 
+/// Returns a frame with the TLV of credits after that of [`lldp`]: priorities 3 and 4, the latter closed without credits.
+fn credits() -> Vec<u8> {
+    let mut frame = lldp();
+    frame.truncate(frame.len() - 2);
+    frame.extend([
+        0xfe, 0x1a, 0x02, 0x57, 0x45, 2, 1, 1, 0x18, 0x10, 0x05, 0xee,
+    ]);
+    frame.extend([0, 0, 1, 44, 8, 0, 0xfc, 0, 0, 0, 0, 75, 16, 0, 0, 0]);
+    frame.extend([0, 0]);
+    frame
+}
+
+#[test]
+fn announced_credits_come_out_as_they_were_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("credits.pcap");
+    write_capture(&file, &[lldp(), credits()]);
+    let asked = [
+        "frame.number",
+        "weir.lldp.credits.version",
+        "weir.lldp.credits.flags.gives",
+        "weir.lldp.credits.priorities",
+        "weir.lldp.credits.closed",
+        "weir.lldp.credits.longest_frame",
+        "weir.lldp.credits.limit",
+        "weir.lldp.credits.size",
+        "weir.lldp.credits.overhead",
+    ];
+    let row = [
+        "2",
+        "1",
+        "1",
+        "0x18",
+        "0x10",
+        "1518",
+        "300,75",
+        "2048,4096",
+        "-4,0",
+    ];
+    assert_eq!(fields(&file, "weir.lldp.credits", &asked), [row]);
+    assert_eq!(
+        fields(&file, "weir.lldp", &["frame.number"]),
+        [["1"], ["2"]]
+    );
+    assert_eq!(fields(&file, COMPLAINTS, &["frame.number"]).len(), 0);
+}
+
 #[test]
 fn every_field_comes_out_as_it_was_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -198,7 +245,8 @@ fn malformed_frames_are_flagged_and_nothing_makes_the_script_fail() {
     let file = directory.path().join("bad.pcap");
     // Every length of each, and every byte of each inverted.
     let mut frames = Vec::new();
-    for whole in [clcm(2), echo(), lldp(), probe(ProbeForm::default())] {
+    let probe_frame = probe(ProbeForm::default());
+    for whole in [clcm(2), echo(), lldp(), credits(), probe_frame] {
         frames.extend((14..whole.len()).map(|length| whole[..length].to_vec()));
         for at in 14..whole.len() {
             let mut turned = whole.clone();
@@ -243,6 +291,21 @@ fn malformed_frames_are_flagged_and_nothing_makes_the_script_fail() {
     // Mode pfc with a D.
     expert(changed(lldp(), 32 + 10 + 4, 0x21), "weir.lldp.illegal");
     expert(changed(lldp(), 32 + 6, 2), "weir.lldp.unknown_version");
+    let at = 32 + 18;
+    let cut = credits()[..at + 2 + 25].to_vec();
+    expert(cut, "weir.lldp.credits.truncated");
+    // A priority closed without a record, limits of zero and above the largest, a small size, a low overhead.
+    for (offset, to) in [(9, 0x11), (15, 0), (13, 0x11), (16, 0), (18, 0xef)] {
+        let mut frame = changed(credits(), at + offset, to);
+        if offset == 15 {
+            frame = changed(frame, at + 14, 0);
+        }
+        expert(frame, "weir.lldp.credits.illegal");
+    }
+    expert(
+        changed(credits(), at + 6, 2),
+        "weir.lldp.credits.unknown_version",
+    );
 }
 
 /// Captures at the first switch's port to the second until `count` frames have passed `filter`.

@@ -10,6 +10,7 @@ use weir_core::wire::clcm::{self, Clcm, Phase};
 use weir_core::wire::echo::Echo;
 use weir_core::wire::ecn::{mark_congestion, marking_of, Marking};
 use weir_core::wire::ethernet::{EthernetView, HEADER_LENGTH};
+use weir_core::wire::lldp::credits::Credits;
 use weir_core::wire::lldp::weir::Weir;
 use weir_core::wire::lldp::{self, Content, Lldp, Received, Skipped};
 use weir_core::wire::mac_control::MacControl;
@@ -260,6 +261,9 @@ fn without_unknown(mut lldp: Lldp) -> Lldp {
     if let Content::Announcement(announcement) = &mut lldp.content {
         if let Some(Weir::Unknown(_)) = announcement.weir {
             announcement.weir = None;
+        }
+        if let Some(Credits::Unknown(_)) = announcement.credits {
+            announcement.credits = None;
         }
     }
     lldp

@@ -141,6 +141,7 @@ fn times(epoch: u32) -> CreditTimes {
         idle: Duration::ZERO,
         // Longer than any exploration.
         patience: Duration::from_secs(1),
+        patience_offered: Duration::from_secs(1),
         spacing: Some(FRAME),
     }
 }

@@ -14,6 +14,8 @@ pub struct Credits {
     pub priority: u8,
     /// Slots of the port's RX ring reserved for frames with a credit, for all its classes.
     pub slots: u32,
+    /// True if a neighbour announces credits of the priority by LLDP, false if none does; absent if none is heard.
+    pub announced: Option<bool>,
     /// Frames that the switch sends by the neighbour's credits.
     pub sending: SendingCredits,
     /// Frames that the neighbour sends by the switch's credits.

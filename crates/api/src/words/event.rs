@@ -159,6 +159,10 @@ named! {
         LevelMismatch => "level_mismatch",
         /// They no longer differ.
         LevelMismatchEnded => "level_mismatch_ended",
+        /// The neighbour's credits differ: it announces others, or none.
+        CreditMismatch => "credit_mismatch",
+        /// They no longer differ.
+        CreditMismatchEnded => "credit_mismatch_ended",
     }
 }
 

@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_core::control::Policy;
 use weir_core::switch::PinnedBy;
 use weir_core::{
-    named, CreditState as OfCredits, DropReason, FeedbackCoding, MarkAt, ModeKind, Neighbour,
-    PortRole, StormAction, SuspicionReason,
+    named, CreditFallback, CreditState as OfCredits, DropReason, FeedbackCoding, MarkAt, ModeKind,
+    Neighbour, PortRole, StormAction, SuspicionReason,
 };
 
 pub use event::EventName;
@@ -444,6 +444,8 @@ vocabularies! {
     Coding of FeedbackCoding;
     /// State of one direction of a link for a class with credits.
     CreditState of OfCredits;
+    /// Treatment of a neighbour that does not use credits.
+    WithoutCredits of CreditFallback;
     /// Kind of a frame, for the port that receives it.
     TracedKind of FrameKind;
     /// Source of a frame's priority.

@@ -5,6 +5,7 @@ mod error;
 use crate::config::{
     ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, RedConfig, WatchdogConfig,
 };
+use crate::credit::CreditHints;
 use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
@@ -22,6 +23,16 @@ pub enum Command {
         port: PortId,
         /// Credits of all its classes.
         slots: Option<u32>,
+    },
+    /// Sets the announcements of `port`'s neighbours about credits. Classes in which none are announced use the fallback
+    /// at once, unless a neighbour has answered. Classes that a Weir switch newly denies although they use credits begin
+    /// an epoch in both directions. Hosts are not awaited longer for what they offer. Setting the same announcements again has no effect; a link that comes up clears
+    /// them. O(classes).
+    SetCreditHints {
+        /// The port.
+        port: PortId,
+        /// The announcements.
+        hints: CreditHints,
     },
     /// Send `message` through `port`, outside the data priorities.
     SendClcm {

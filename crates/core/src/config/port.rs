@@ -167,4 +167,9 @@ impl PortConfig {
             priorities: [true; PRIORITY_COUNT],
         }
     }
+
+    /// Returns true if the port gives and uses credits in classes that have them. A policed host obeys nothing.
+    pub fn gives_credits(&self) -> bool {
+        self.role == PortRole::Fabric || self.police == Police::Off
+    }
 }

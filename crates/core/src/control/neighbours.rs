@@ -17,14 +17,16 @@
 //!
 //! # Conclusions
 //!
-//! See [`judge`]. A port's neighbour is forgotten when its time to live ends, when it sends a shutdown LLDPDU, and when
+//! See [`judge`] and [`credits`]. A port's neighbour is forgotten when its time to live ends, when it sends a shutdown LLDPDU, and when
 //! the link goes down: the next one may be another.
 
+mod credits;
 mod judge;
 mod port;
 
 use std::collections::VecDeque;
 
+pub use credits::CreditMismatch;
 pub use judge::{Findings, LevelMismatch};
 pub use port::{Entry, Lost, ENTRIES_MAX, FAST_FRAMES};
 
@@ -109,6 +111,10 @@ pub enum NeighbourReportKind {
     LevelMismatch(LevelMismatch),
     /// The Level protocols agree again.
     LevelMismatchEnded,
+    /// The neighbour's credits now differ from ours.
+    CreditMismatch(CreditMismatch),
+    /// The credits agree again.
+    CreditMismatchEnded,
 }
 
 /// The LLDP agent of one switch.
@@ -216,6 +222,7 @@ impl Neighbours {
         // A command may have been lost; repeating it has no effect.
         let neighbour = state.neighbour();
         let coding = state.learnt_coding();
+        let hints = state.credit_hints();
         let content = Content::Announcement(state.announcement());
         let lldp = Lldp {
             chassis: self.chassis,
@@ -227,6 +234,9 @@ impl Neighbours {
         }
         if let Some(coding) = coding {
             self.command(Command::SetFeedback { port, coding });
+        }
+        if let Some(hints) = hints {
+            self.command(Command::SetCreditHints { port, hints });
         }
         Some((port, lldp))
     }
@@ -360,6 +370,17 @@ impl Neighbours {
                 self.report(now, port, NeighbourReportKind::LevelMismatch(found));
             }
             (Some(_), None) => self.report(now, port, NeighbourReportKind::LevelMismatchEnded),
+            _ => {}
+        }
+        if findings.credit_hints != before.credit_hints {
+            let hints = findings.credit_hints;
+            self.command(Command::SetCreditHints { port, hints });
+        }
+        match (before.credits, findings.credits) {
+            (None, Some(found)) => {
+                self.report(now, port, NeighbourReportKind::CreditMismatch(found));
+            }
+            (Some(_), None) => self.report(now, port, NeighbourReportKind::CreditMismatchEnded),
             _ => {}
         }
     }

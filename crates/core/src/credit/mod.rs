@@ -17,6 +17,7 @@ pub use receiver::{CreditReceiver, ReceivingGauges};
 pub use sender::{CreditSender, SendingGauges};
 
 use crate::units::{Bytes, Duration};
+use crate::wire::lldp::dcbx::PrioritySet;
 
 /// Maximum credit limit. A counter that is further ahead than this is wrong.
 pub const CREDIT_LIMIT_MAX: u32 = 1 << 20;
@@ -67,6 +68,8 @@ pub struct CreditTimes {
     pub idle: Duration,
     /// A neighbour that has not answered for this long does not use credits.
     pub patience: Duration,
+    /// The same for a neighbour that [announces](CreditHints::offered) credits.
+    pub patience_offered: Duration,
     /// Freed bytes after which a CF_Update is sent at once; `None` for a quarter of the limit, from 6,400 to 262,144.
     pub spacing: Option<Bytes>,
 }
@@ -79,9 +82,24 @@ impl Default for CreditTimes {
             consumed: Duration::from_millis(10),
             idle: Duration::from_millis(100),
             patience: Duration::from_millis(300),
+            patience_offered: Duration::from_secs(10),
             spacing: None,
         }
     }
+}
+
+/// Announcements (LLDP) of a link's other end about credits, reduced to the classes that have credits here. They decide
+/// how long a class waits for the neighbour's messages, and never how much it sends: they have no epoch and no seal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CreditHints {
+    /// Classes in which a neighbour announces credits: a switch's answer is awaited for
+    /// [`patience_offered`](CreditTimes::patience_offered).
+    pub offered: PrioritySet,
+    /// Classes in which no neighbour does: they use the fallback at once, until a neighbour answers.
+    pub absent: PrioritySet,
+    /// Those of `absent` for which a Weir switch is heard. Where credits are in use nevertheless, both ends begin an
+    /// epoch: the neighbour may have lost its class in a restart, and would never answer in the old one.
+    pub denied: PrioritySet,
 }
 
 /// Terms on which a receiver gives credits in one class.

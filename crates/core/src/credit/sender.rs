@@ -1,8 +1,8 @@
 //! The sending end: counts the credits that its frames consume.
 
-use super::{ahead, CreditState, CreditTerms, CreditTimes};
+use super::{ahead, CreditHints, CreditState, CreditTerms, CreditTimes};
 use crate::sets::PrioritySet;
-use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
+use crate::units::{Bytes, Duration, Instant, Priority, PRIORITY_COUNT};
 use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
 
 /// Interval between messages until the neighbour has answered, as a multiple of the refresh time.
@@ -21,9 +21,12 @@ pub struct CreditSender {
     update_due: bool,
     sent_at: Option<Instant>,
     next_at: Instant,
-    /// Time after which a silent neighbour is assumed not to use credits; `None` before the first refresh.
-    gives_up_at: Option<Instant>,
+    /// Start of the wait for the neighbour's answer; `None` before the first refresh.
+    waits_since: Option<Instant>,
+    /// A neighbour that is silent for longer is assumed not to use credits.
+    patience: Duration,
     gave_up: bool,
+    hints: CreditHints,
     updates_sent: u64,
     updates_received: u64,
     updates_ignored: u64,
@@ -87,8 +90,10 @@ impl CreditSender {
             update_due: true,
             sent_at: None,
             next_at: Instant::ZERO,
-            gives_up_at: None,
+            waits_since: None,
+            patience: times.patience,
             gave_up: false,
+            hints: CreditHints::default(),
             updates_sent: 0,
             updates_received: 0,
             updates_ignored: 0,
@@ -96,12 +101,34 @@ impl CreditSender {
         }
     }
 
-    /// Begins an epoch after the link has come up. Nothing of the previous one counts.
+    /// Begins an epoch after the link has come up. Nothing of the previous one counts. Another neighbour may be there,
+    /// so that announcements count only once they are set again.
     pub fn begin_anew(&mut self, now: Instant, times: &CreditTimes) {
         self.begin_epoch(self.epoch);
-        self.gives_up_at = Some(now + times.patience);
+        self.waits_since = Some(now);
         self.gave_up = false;
+        self.set_hints(
+            times,
+            CreditHints {
+                denied: self.hints.denied,
+                ..CreditHints::default()
+            },
+        );
         self.next_at = now;
+    }
+
+    /// Sets the neighbour's announcements. Credits in use stay as they are.
+    pub fn set_hints(&mut self, times: &CreditTimes, hints: CreditHints) {
+        self.hints = hints;
+        self.patience = match hints.offered.is_empty() {
+            true => times.patience,
+            false => times.patience_offered,
+        };
+    }
+
+    /// The neighbour's announcements, as last set.
+    pub const fn hints(&self) -> CreditHints {
+        self.hints
     }
 
     fn begin_epoch(&mut self, after: u32) {
@@ -169,6 +196,7 @@ impl CreditSender {
             Some(channel) if channel.terms.is_some() => CreditState::Credits,
             None => CreditState::Fallback,
             Some(_) if self.peer != 0 || self.gave_up => CreditState::Fallback,
+            Some(_) if self.hints.absent.contains(priority) => CreditState::Fallback,
             Some(_) => CreditState::Waiting,
         }
     }
@@ -225,8 +253,8 @@ impl CreditSender {
 
     /// Notes which messages are due at `now`. Returns true if the state of a class has changed.
     pub fn refresh(&mut self, now: Instant, times: &CreditTimes) -> bool {
-        let gives_up_at = *self.gives_up_at.get_or_insert(now + times.patience);
-        let gives_up = !self.gave_up && self.peer == 0 && gives_up_at <= now;
+        let waits_since = *self.waits_since.get_or_insert(now);
+        let gives_up = !self.gave_up && self.peer == 0 && waits_since + self.patience <= now;
         self.gave_up |= gives_up;
         if self.next_at <= now {
             self.update_due |= self.peer == 0 || self.is_used();
@@ -245,8 +273,10 @@ impl CreditSender {
 
     /// The time at which [`refresh`](Self::refresh) is next due.
     pub fn next_at(&self) -> Instant {
-        match self.gives_up_at {
-            Some(gives_up_at) if !self.gave_up && self.peer == 0 => self.next_at.min(gives_up_at),
+        match self.waits_since {
+            Some(since) if !self.gave_up && self.peer == 0 => {
+                self.next_at.min(since + self.patience)
+            }
             _ => self.next_at,
         }
     }

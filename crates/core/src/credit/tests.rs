@@ -19,6 +19,7 @@ const TIMES: CreditTimes = CreditTimes {
     consumed: Duration::ZERO,
     idle: Duration::ZERO,
     patience: Duration::from_secs(1),
+    patience_offered: Duration::from_secs(5),
     spacing: Some(Bytes::new(1)),
 };
 

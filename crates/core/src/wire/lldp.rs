@@ -20,6 +20,7 @@
 //! | 127 | 00-80-C2, 11 | PFC Configuration (D.2.10) |
 //! | 127 | 00-80-C2, 12 | Application Priority (D.2.11) |
 //! | 127 | 02-57-45, 1 | [`weir`]: exchanged between Weir switches |
+//! | 127 | 02-57-45, 2 | [`credits`]: classes with credits, exchanged between Weir switches |
 //!
 //! The parser refuses a frame if its sender, or the end of a TLV, is in doubt. A bad optional TLV is skipped alone, as
 //! in the standard's rxProcessFrame(), and counted in [`Skipped`]. Bytes after those in a TLV's definition are ignored,
@@ -28,6 +29,7 @@
 
 pub mod application;
 pub mod basic;
+pub mod credits;
 pub mod dcbx;
 mod tlv;
 pub mod weir;
@@ -36,6 +38,7 @@ use core::fmt;
 
 use self::application::ApplicationTable;
 use self::basic::{ChassisId, PortIdentifier, SystemCapabilities, Text, TimeToLive};
+use self::credits::Credits;
 use self::dcbx::{EtsConfiguration, PfcConfiguration};
 use self::tlv::{Tlv, Tlvs, TLV_HEADER_LENGTH};
 use self::weir::Weir;
@@ -56,6 +59,7 @@ pub const FRAME_LENGTH_MAX: usize = HEADER_LENGTH
     + (TLV_HEADER_LENGTH + tlv::ORGANISATION_LENGTH + dcbx::PFC_LENGTH)
     + (TLV_HEADER_LENGTH + tlv::ORGANISATION_LENGTH + application::LENGTH_MAX)
     + (TLV_HEADER_LENGTH + tlv::ORGANISATION_LENGTH + weir::LENGTH)
+    + (TLV_HEADER_LENGTH + tlv::ORGANISATION_LENGTH + credits::LENGTH_MAX)
     + TLV_HEADER_LENGTH;
 
 // Every announcement fits any Ethernet link.
@@ -103,6 +107,8 @@ pub struct Announcement {
     pub applications: Option<ApplicationTable>,
     /// Sent only by Weir.
     pub weir: Option<Weir>,
+    /// Sent only by Weir, if a class has credits.
+    pub credits: Option<Credits>,
 }
 
 impl Announcement {
@@ -118,6 +124,7 @@ impl Announcement {
             pfc: None,
             applications: None,
             weir: None,
+            credits: None,
         }
     }
 }
@@ -340,6 +347,7 @@ impl Announcement {
                 keep(&mut self.applications, table, skipped);
             }
             weir::ORGANISATION => keep(&mut self.weir, Weir::from_wire(value), skipped),
+            credits::ORGANISATION => keep(&mut self.credits, Credits::from_wire(value), skipped),
             _ => count(&mut skipped.unknown),
         }
     }
@@ -373,6 +381,10 @@ impl Announcement {
         // An unknown version cannot be written.
         if let Some(Weir::V1(weir)) = &self.weir {
             organisation(&weir::ORGANISATION, &weir.to_wire());
+        }
+        if let Some(Credits::V1(credits)) = &self.credits {
+            let (bytes, length) = credits.to_wire();
+            organisation(&credits::ORGANISATION, &bytes[..length]);
         }
     }
 }

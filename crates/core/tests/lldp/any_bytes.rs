@@ -5,13 +5,14 @@ use weir_core::wire::lldp::application::{
     Application, ApplicationEntry, ApplicationTable, ENTRIES_MAX,
 };
 use weir_core::wire::lldp::basic::{SystemCapabilities, Text, TimeToLive};
+use weir_core::wire::lldp::credits::{AnnouncedCredits, Credits, CreditsV1};
 use weir_core::wire::lldp::dcbx::{
     BandwidthTable, ClassCount, EtsConfiguration, PfcCapability, PfcConfiguration, PrioritySet,
     TrafficClass, TransmissionSelection,
 };
 use weir_core::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, Received, Skipped};
-use weir_core::{FeedbackCoding, MacAddress, Priority};
+use weir_core::{CreditFallback, CreditTerms, FeedbackCoding, MacAddress, Priority};
 
 use crate::lldp::frames::*;
 
@@ -107,6 +108,28 @@ fn any_weir() -> impl Strategy<Value = Weir> {
     )
 }
 
+fn any_credits() -> impl Strategy<Value = Credits> {
+    let terms = (64u16.., -16i8..=127, 1u32..=1 << 20);
+    let class = (terms, any::<bool>()).prop_map(|((size, overhead, limit), closes)| {
+        let fallback = match closes {
+            true => CreditFallback::Closed,
+            false => CreditFallback::Pfc,
+        };
+        AnnouncedCredits {
+            terms: CreditTerms::new(size, overhead, limit).unwrap(),
+            fallback,
+        }
+    });
+    let classes = prop::array::uniform8(prop::option::of(class));
+    (any::<bool>(), any::<u16>(), classes).prop_map(|(gives, longest_bytes, classes)| {
+        Credits::V1(CreditsV1 {
+            gives,
+            longest_bytes,
+            classes,
+        })
+    })
+}
+
 fn any_announcement() -> impl Strategy<Value = Announcement> {
     let maybe = || prop::option::of(any_text());
     let capabilities = any::<(u16, u16)>().prop_map(|(supported, mask)| {
@@ -120,9 +143,10 @@ fn any_announcement() -> impl Strategy<Value = Announcement> {
         prop::option::of(any_pfc()),
         prop::option::of(any_applications()),
         prop::option::of(any_weir()),
+        prop::option::of(any_credits()),
     )
         .prop_map(
-            |(ttl, texts, capabilities, ets, pfc, applications, weir)| Announcement {
+            |(ttl, texts, capabilities, ets, pfc, applications, weir, credits)| Announcement {
                 ttl: TimeToLive::new(ttl).unwrap(),
                 port_description: texts.0,
                 system_name: texts.1,
@@ -132,6 +156,7 @@ fn any_announcement() -> impl Strategy<Value = Announcement> {
                 pfc,
                 applications,
                 weir,
+                credits,
             },
         )
 }
@@ -152,7 +177,7 @@ fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
     let value = || prop::collection::vec(any::<u8>(), 0..40);
     let oui = prop_oneof![
         (8u8..14).prop_map(|subtype| [0, 0x80, 0xc2, subtype]),
-        (0u8..3).prop_map(|subtype| [2, 0x57, 0x45, subtype]),
+        (0u8..4).prop_map(|subtype| [2, 0x57, 0x45, subtype]),
     ];
     prop_oneof![
         (0u16..10, value()).prop_map(|(kind, value)| tlv(kind, &value)),
@@ -164,6 +189,18 @@ fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
             }
             organisation([2, 0x57, 0x45, 1], &[&[1][..], &bytes].concat())
         }),
+        (any::<[u8; 5]>(), prop::collection::vec(any::<u8>(), 0..70)).prop_map(
+            |(fixed, records)| {
+                // Version 1 of credits, with terms that are mostly legal.
+                let mut bytes = [&[1][..], &fixed, &records].concat();
+                bytes[3] &= bytes[2];
+                for record in bytes[6..].chunks_exact_mut(8) {
+                    (record[0], record[1]) = (0, record[1] & 0x0f);
+                    record[6] &= 0x7f;
+                }
+                organisation([2, 0x57, 0x45, 2], &bytes)
+            }
+        ),
     ]
 }
 
@@ -173,6 +210,9 @@ fn check_accepted(received: &Received) -> Result<(), TestCaseError> {
     if let Content::Announcement(announcement) = &mut sent.content {
         if let Some(Weir::Unknown(_)) = announcement.weir {
             announcement.weir = None;
+        }
+        if let Some(Credits::Unknown(_)) = announcement.credits {
+            announcement.credits = None;
         }
     }
     let again = Lldp::parse(&bytes_of(&received.lldp));

@@ -4,13 +4,14 @@ use weir_core::wire::lldp::application::{Application, ApplicationEntry, Applicat
 use weir_core::wire::lldp::basic::{
     ChassisId, PortIdentifier, SystemCapabilities, Text, TimeToLive,
 };
+use weir_core::wire::lldp::credits::{AnnouncedCredits, Credits, CreditsV1};
 use weir_core::wire::lldp::dcbx::{
     BandwidthTable, ClassCount, EtsConfiguration, PfcConfiguration, PrioritySet, TrafficClass,
     TransmissionSelection,
 };
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, Skipped, FRAME_LENGTH_MAX};
-use weir_core::{Level, MacAddress, Priority};
+use weir_core::{CreditFallback, CreditTerms, Level, MacAddress, Priority};
 
 pub const SOURCE: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x99]);
 pub const CHASSIS: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x01]);
@@ -35,6 +36,9 @@ pub const GOLDEN: &[&[u8]] = &[
     &[0xfe, 0x0b, 0x00, 0x80, 0xc2, 0x0c, 0x00, 0x61, 0x89, 0x15, 0x83, 0x12, 0xb7],
     // Weir: version 1, CLCM; priority 3 level with D = 4, priority 4 pfc.
     &[0xfe, 0x10, 0x02, 0x57, 0x45, 0x01, 0x01, 0x01, 0, 0, 0, 0, 0, 0x44, 0x20, 0, 0, 0],
+    // Credits: version 1, given; priority 4, closed without them; frames up to 1,518 B; 300 credits of 2,048 B, overhead -4.
+    &[0xfe, 0x12, 0x02, 0x57, 0x45, 0x02, 0x01, 0x01, 0x10, 0x10, 0x05, 0xee,
+      0, 0, 1, 44, 8, 0, 0xfc, 0],
     &[0x00, 0x00],
 ];
 
@@ -51,6 +55,15 @@ pub fn golden() -> Lldp {
         application,
         priority: Priority::ALL[priority],
     };
+    let mut credits = CreditsV1 {
+        gives: true,
+        longest_bytes: 1_518,
+        ..CreditsV1::default()
+    };
+    credits.classes[4] = Some(AnnouncedCredits {
+        terms: CreditTerms::new(2_048, -4, 300).unwrap(),
+        fallback: CreditFallback::Closed,
+    });
     let announcement = Announcement {
         port_description: Some(Text::truncated("to s2")),
         system_name: Some(Text::truncated("s1")),
@@ -77,6 +90,7 @@ pub fn golden() -> Lldp {
             modes,
             ..WeirV1::default()
         })),
+        credits: Some(Credits::V1(credits)),
         ..Announcement::new(TimeToLive::STANDARD)
     };
     lldp(Content::Announcement(announcement))

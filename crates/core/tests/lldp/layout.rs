@@ -4,10 +4,11 @@ use weir_core::wire::lldp::application::{
     Application, ApplicationEntry, ApplicationTable, ENTRIES_MAX,
 };
 use weir_core::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
+use weir_core::wire::lldp::credits::{AnnouncedCredits, Credits, CreditsV1};
 use weir_core::wire::lldp::{
     Announcement, BufferTooSmall, Content, Lldp, LldpError, Mandatory, Skipped, FRAME_LENGTH_MAX,
 };
-use weir_core::{Duration, MacAddress, Priority};
+use weir_core::{CreditFallback, CreditTerms, Duration, MacAddress, Priority};
 
 use crate::lldp::frames::*;
 
@@ -39,6 +40,10 @@ fn the_longest_frame_has_the_declared_length() {
         application: Application::Dscp(46),
         priority: Priority::ALL[7],
     };
+    let class = AnnouncedCredits {
+        terms: CreditTerms::new(u16::MAX, 127, 1 << 20).unwrap(),
+        fallback: CreditFallback::Pfc,
+    };
     let Content::Announcement(announcement) = golden().content else {
         unreachable!()
     };
@@ -50,6 +55,11 @@ fn the_longest_frame_has_the_declared_length() {
             system_name: long,
             system_description: long,
             applications: ApplicationTable::new(&[entry; ENTRIES_MAX]),
+            credits: Some(Credits::V1(CreditsV1 {
+                gives: true,
+                longest_bytes: u16::MAX,
+                classes: [Some(class); 8],
+            })),
             ..announcement
         }),
     };
@@ -139,7 +149,7 @@ fn a_refusal_says_what_is_wrong_and_where() {
         (with(13, 0xb5), "offset 12: EtherType 0x88b5 is not LLDP's"),
         (
             with(15, 0xff),
-            "offset 14: the frame ends 139 B before its last TLV does",
+            "offset 14: the frame ends 119 B before its last TLV does",
         ),
         (
             frame(&[port.clone(), chassis.clone(), ttl.clone()]),

@@ -19,7 +19,7 @@ fn unknown_tlvs_are_skipped_and_counted() {
         tlv(126, &[0; 511]),
         organisation([0x00, 0x80, 0xc2, 10], &[0; 21]),
         organisation([0x00, 0x12, 0x0f, 11], &[0; 2]),
-        organisation([0x02, 0x57, 0x45, 2], b""),
+        organisation([0x02, 0x57, 0x45, 3], b""),
         tlv(5, b"s1"),
     ]);
     assert_eq!(announcement.system_name, Some(Text::truncated("s1")));
@@ -76,7 +76,7 @@ fn only_the_bad_optional_tlv_is_dropped() {
 
 #[test]
 fn reserved_and_trailing_bytes_are_ignored() {
-    let mut longer: Vec<Vec<u8>> = GOLDEN[7..12]
+    let mut longer: Vec<Vec<u8>> = GOLDEN[7..13]
         .iter()
         // Of fixed length: all but application priority.
         .filter(|tlv| tlv[..2] != [0xfe, 0x0b])
@@ -86,7 +86,7 @@ fn reserved_and_trailing_bytes_are_ignored() {
         })
         .collect();
     let (expected, _) = read(
-        &GOLDEN[7..12]
+        &GOLDEN[7..13]
             .iter()
             .map(|tlv| tlv.to_vec())
             .collect::<Vec<_>>(),
@@ -95,11 +95,13 @@ fn reserved_and_trailing_bytes_are_ignored() {
         [0, 0x80, 0xc2, 12],
         &[0xff, 0x61 | 0x18, 0x89, 0x15, 0x83 | 0x18, 0x12, 0xb7],
     ));
-    // Reserved bits of ETS, PFC and Weir.
+    // Reserved bits of ETS, PFC, Weir and credits.
     longer[1][6] |= 0x38;
     longer[2][6] |= 0x30;
     longer[3][7] |= 0xf0;
     longer[3][8..10].fill(0xff);
+    longer[4][7] |= 0xfe;
+    longer[4][19] = 0xff;
     assert_eq!(read(&longer), (expected, Skipped::default()));
 }
 

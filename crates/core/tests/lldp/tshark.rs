@@ -66,7 +66,7 @@ fn tshark_reads_every_value_that_we_write() {
         ("eth.dst", "01:80:c2:00:00:0e"),
         ("eth.src", "02:57:00:00:00:99"),
         ("eth.type", "0x88cc"),
-        ("lldp.tlv.type", "1,2,3,4,5,6,7,127,127,127,127,0"),
+        ("lldp.tlv.type", "1,2,3,4,5,6,7,127,127,127,127,127,0"),
         ("lldp.chassis.subtype", "4"),
         ("lldp.chassis.id.mac", "02:57:00:00:00:01"),
         ("lldp.port.subtype", "5"),
@@ -79,8 +79,8 @@ fn tshark_reads_every_value_that_we_write() {
         ("lldp.tlv.system_cap.bridge", "1"),
         ("lldp.tlv.enable_system_cap", "0x0004"),
         ("lldp.ieee.802_1.subtype", "0x09,0x0b,0x0c"),
-        // OUIs in decimal: three of IEEE 802.1 and ours.
-        ("lldp.orgtlv.oui", "32962,32962,32962,153413"),
+        // OUIs in decimal: three of IEEE 802.1, and ours twice.
+        ("lldp.orgtlv.oui", "32962,32962,32962,153413,153413"),
         // ETS is not willing, PFC is.
         ("lldp.dcbx.ieee.willing", "0,1"),
         ("lldp.dcbx.ieee.ets.cbs", "1"),
@@ -92,8 +92,11 @@ fn tshark_reads_every_value_that_we_write() {
         // Wireshark's spelling.
         ("lldp.dcbx.iee.app.sf", "1,3"),
         ("lldp.dcbx.feature.app.proto", "0x8915,0x12b7"),
-        ("lldp.unknown_subtype", "1"),
-        ("lldp.unknown_subtype.content", "010100000000004420000000"),
+        ("lldp.unknown_subtype", "1,2"),
+        (
+            "lldp.unknown_subtype.content",
+            "010100000000004420000000,0101101005ee0000012c0800fc00",
+        ),
     ]
     .map(|(field, value)| (field.to_owned(), value.to_owned()))
     .to_vec();

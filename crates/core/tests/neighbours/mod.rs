@@ -1,5 +1,6 @@
 //! The LLDP agent: sending, neighbours, and conclusions.
 
+mod credits;
 mod judging;
 mod neighbour_changes;
 mod neighbours_agree;
@@ -155,5 +156,7 @@ fn name(kind: &NeighbourReportKind) -> &'static str {
         NeighbourReportKind::PfcMismatchEnded => "pfc_mismatch_ended",
         NeighbourReportKind::LevelMismatch(_) => "level_mismatch",
         NeighbourReportKind::LevelMismatchEnded => "level_mismatch_ended",
+        NeighbourReportKind::CreditMismatch(_) => "credit_mismatch",
+        NeighbourReportKind::CreditMismatchEnded => "credit_mismatch_ended",
     }
 }

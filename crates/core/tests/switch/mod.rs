@@ -4,6 +4,7 @@ mod assume_paused;
 mod cable;
 mod copies;
 mod credit_fallback;
+mod credit_hints;
 mod express;
 mod link_back;
 mod link_down;

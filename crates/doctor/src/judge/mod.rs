@@ -6,6 +6,7 @@ mod headroom;
 mod host;
 mod kind;
 mod long_frames;
+mod neighbor;
 mod place;
 mod queues;
 #[cfg(test)]
@@ -61,6 +62,8 @@ pub struct RunningPort {
     pub cable: Option<RunningCable>,
     /// It neither floods nor learns, in a VLAN or in all, because of a loop.
     pub loop_blocked: bool,
+    /// Differences from its neighbors by LLDP, one sentence each.
+    pub mismatches: Vec<String>,
 }
 
 /// The cable of a port of a running switch.
@@ -228,6 +231,7 @@ fn judge_device(case: &Case<'_>) -> Vec<Finding> {
     findings.extend(frames::offloads(case));
     findings.extend(frames::other_end(case));
     findings.extend(headroom::headroom(case));
+    findings.extend(neighbor::neighbor(case));
     findings
 }
 

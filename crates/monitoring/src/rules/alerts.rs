@@ -88,7 +88,7 @@ alerts! {
         "A pause is obeyed only after a round. The thread shares its CPU, or the machine is overloaded.";
     WeirNeighbourMismatch Warning if "weir:lldp_mismatch:max" "> 0" for "2m"
         "Port {{ $labels.port }} of {{ $labels.instance }} and its neighbour differ ({{ $labels.what }})"
-        "PFC or Levels are configured differently at the other end: frames may be lost, or loops may deadlock.";
+        "PFC, Levels or credits are configured differently at the other end: frames may be lost, a class may not send, or loops may deadlock.";
     WeirControlLosses Warning if "weir:control_losses:increase5m" "> 0" for "0m"
         "{{ $labels.instance }} loses events or commands between its dataplane and its control plane"
         "Suspicions may be noticed late, and releases may come late.";

@@ -1,15 +1,17 @@
 //! `GET /v1/credits`.
 
 use weir_api::daemon::{CreditMessages, Credits, ReceivingCredits, SendingCredits};
-use weir_core::Priority;
+use weir_core::{CreditHints, Priority};
 use weir_dataplane::messages::Snapshot;
 
-use crate::control::info::SwitchInfo;
+use crate::control::Shared;
 
 /// Returns every (port, priority) of a class with credits.
-pub fn credits(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Credits> {
+pub fn credits(shared: &Shared, snapshot: &Snapshot) -> Vec<Credits> {
+    let neighbours = shared.links.neighbours();
     let mut all = Vec::new();
-    for (port, state) in info.ports.iter().zip(&snapshot.ports) {
+    for ((id, port), state) in shared.info.numbered_ports().zip(&snapshot.ports) {
+        let hints = neighbours.findings(id).credit_hints;
         for (priority, gauges) in Priority::ALL.into_iter().zip(&state.credits) {
             let Some(gauges) = gauges else { continue };
             let [cc_sent, cf_received, cf_ignored, cf_implausible] = gauges.sender_updates;
@@ -19,6 +21,7 @@ pub fn credits(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Credits> {
                 port: port.name.clone(),
                 priority: priority.get(),
                 slots: state.credit_slots,
+                announced: announced(&hints, priority),
                 sending: SendingCredits {
                     state: sending.state.into(),
                     consumed: sending.consumed,
@@ -47,4 +50,13 @@ pub fn credits(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Credits> {
         }
     }
     all
+}
+
+/// Returns true if a neighbour announces credits of `priority`, and false if none does.
+fn announced(hints: &CreditHints, priority: Priority) -> Option<bool> {
+    let (offered, absent) = (
+        hints.offered.contains(priority),
+        hints.absent.contains(priority),
+    );
+    (offered || absent).then_some(offered)
 }

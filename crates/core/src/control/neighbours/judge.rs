@@ -1,4 +1,4 @@
-//! Conclusions from the neighbours heard on one port.
+//! Conclusions from the neighbours heard on one port; those about credits are in [`credits`](super::credits).
 //!
 //! | heard | the neighbour is |
 //! |---|---|
@@ -23,9 +23,11 @@
 //! may come from the host that a switch runs on, whose agent was heard before the switch; hence the wait. If one of our
 //! switches was heard since, it counts as such an agent.
 
+use super::credits::{hints, mismatch, CreditMismatch};
 use super::port::Entry;
 use super::AnnouncedPort;
 use crate::config::{FeedbackCoding, Neighbour};
+use crate::credit::CreditHints;
 use crate::units::Priority;
 use crate::wire::lldp::dcbx::{PfcConfiguration, PfcMismatch, PrioritySet};
 use crate::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
@@ -43,6 +45,10 @@ pub struct Findings {
     pub pfc: Option<PfcMismatch>,
     /// Mismatch of the Level protocol.
     pub level: Option<LevelMismatch>,
+    /// Credits that the neighbours announce, for the dataplane.
+    pub credit_hints: CreditHints,
+    /// Mismatch of credits.
+    pub credits: Option<CreditMismatch>,
 }
 
 /// Difference between the Level protocol here and at a neighbour.
@@ -91,6 +97,8 @@ pub(super) fn judge(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> Fi
         },
         pfc: pfc_mismatch(port, entries),
         level: level.or(coding),
+        credit_hints: hints(port, entries),
+        credits: mismatch(port, entries),
     }
 }
 

@@ -4,6 +4,7 @@ use super::judge::{judge, our_coding, speaks_levels, Findings};
 use super::AnnouncedPort;
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::control::counters::LldpCounters;
+use crate::credit::CreditHints;
 use crate::units::{Duration, Instant};
 use crate::wire::lldp::basic::{ChassisId, PortIdentifier};
 use crate::wire::lldp::weir::Weir;
@@ -103,6 +104,12 @@ impl PortState {
     pub(super) fn learnt_coding(&self) -> Option<FeedbackCoding> {
         let grants = our_coding(&self.config) == FeedbackCoding::Grants;
         (self.learns() && grants).then_some(self.findings.coding)
+    }
+
+    /// Returns the neighbours' announcements about credits; `None` if the port announces none itself.
+    pub(super) fn credit_hints(&self) -> Option<CreditHints> {
+        let announces = self.config.announcement.credits.is_some();
+        announces.then_some(self.findings.credit_hints)
     }
 
     pub(super) fn neighbour(&self) -> Neighbour {

@@ -47,6 +47,7 @@ impl Switch {
                 period,
             } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
             Command::SetCreditSlots { port, slots } => self.set_credit_slots(port, slots),
+            Command::SetCreditHints { port, hints } => self.set_credit_hints(now, port, hints),
             Command::SetLink { port, up } => self.set_link(now, port, up),
             Command::DeviceGone { port } => self.give_up_port(now, port),
             Command::DeviceBack { port } => self.take_port_back(now, port),

@@ -5,16 +5,17 @@
 //!
 //! Design: docs/src/internals/design/credits.md.
 
-use crate::config::{Police, PortConfig, PortRole, SwitchConfig};
+use crate::config::{PortConfig, SwitchConfig};
 use crate::credit::{
-    CreditFallback, CreditReceiver, CreditSender, CreditState, CreditTimes, ReceivingGauges,
-    SendingGauges,
+    CreditFallback, CreditHints, CreditReceiver, CreditSender, CreditState, CreditTimes,
+    ReceivingGauges, SendingGauges,
 };
 use crate::sets::PrioritySet;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::credit::CreditUpdate;
+use crate::wire::lldp::dcbx;
 
 /// Both directions of one link, for all classes with credits.
 #[derive(Debug)]
@@ -52,11 +53,9 @@ pub struct CreditGauges {
 impl PortCredits {
     /// `None` for a port without a class with credits.
     pub(in crate::switch) fn new(config: &SwitchConfig, port: &PortConfig) -> Option<Self> {
-        // A policed host obeys nothing.
-        let is_policed = port.role == PortRole::Edge && port.police != Police::Off;
-        let terms = config.classes.map(|class| match is_policed {
-            true => None,
-            false => class.credit_terms(port),
+        let terms = config.classes.map(|class| match port.gives_credits() {
+            true => class.credit_terms(port),
+            false => None,
         });
         if terms == [None; PRIORITY_COUNT] {
             return None;
@@ -122,6 +121,17 @@ impl PortCredits {
 
     pub(in crate::switch) fn is_due(&self, now: Instant) -> bool {
         self.receiver.is_due() || self.sender.is_due(now, &self.times)
+    }
+
+    /// Returns the classes that use credits although `hints` newly deny them.
+    pub(in crate::switch) fn newly_denied(&self, hints: &CreditHints) -> dcbx::PrioritySet {
+        let uses_credits = |priority: &Priority| {
+            let states = [self.sender.state(*priority), self.receiver.state(*priority)];
+            states.contains(&CreditState::Credits)
+        };
+        let newly = hints.denied.without(self.sender.hints().denied);
+        let denied = newly.iter().filter(uses_credits);
+        denied.fold(dcbx::PrioritySet::EMPTY, dcbx::PrioritySet::with)
     }
 
     fn take(&mut self, now: Instant) -> Option<CreditUpdate> {

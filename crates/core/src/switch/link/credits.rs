@@ -4,11 +4,14 @@
 //! ingress buffer distinguish the two.
 
 use crate::command::CommandError;
+use crate::config::PortRole;
 use crate::counters::DropReason;
+use crate::credit::CreditHints;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 use crate::wire::credit::{CreditRecords, CreditUpdate};
+use crate::wire::lldp::dcbx::PrioritySet;
 
 impl Port {
     /// Blocks all priorities with credits until the neighbour has answered. That does not count as a pause by the
@@ -206,6 +209,40 @@ impl Switch {
         for priority in self.lossless.iter() {
             self.promise_credits(port, priority);
         }
+        Ok(())
+    }
+
+    pub(in crate::switch) fn set_credit_hints(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        mut hints: CreditHints,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(port)?;
+        // No watchdog ends a wait for credits: a host must not prolong it, since frames of others wait behind.
+        if state.role == PortRole::Edge {
+            hints.offered = PrioritySet::EMPTY;
+        }
+        let Some(credits) = &state.credits else {
+            return Ok(());
+        };
+        if credits.sender.hints() == hints {
+            return Ok(());
+        }
+        let denied = credits.newly_denied(&hints);
+        // A link that is down begins an epoch once it is up.
+        if !denied.is_empty() && self.ports[port.index()].up {
+            self.renew_credits(now, port);
+        }
+        if let Some(credits) = &mut self.ports[port.index()].credits {
+            let times = credits.times;
+            // A neighbour that answered before is given the time to answer again.
+            let absent = hints.absent.without(denied);
+            credits
+                .sender
+                .set_hints(&times, CreditHints { absent, ..hints });
+        }
+        self.settle_credit_sending(now, port);
         Ok(())
     }
 

@@ -63,6 +63,18 @@ impl PrioritySet {
         Self(self.0 & !other.0)
     }
 
+    /// Returns the priorities that are in both sets.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Returns the priorities that are in either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Iterates over the priorities, lowest first.
     pub fn iter(self) -> impl Iterator<Item = Priority> {
         Priority::ALL

@@ -10,7 +10,9 @@
 //! | 8 | 2 | reserved |
 //! | 10 | 8 | priorities 0 to 7, one byte each: bits 7 to 5 its mode (0 lossy, 1 pfc, 2 level), bits 4 to 0 its D |
 //!
-//! D, the longest route in links, is 1 to 31 with mode `level` and zero with any other.
+//! D, the longest route in links, is 1 to 31 with mode `level` and zero with any other. A class with credits has mode
+//! `pfc`, which it is towards neighbours without credits: older switches would call any further mode malformed. Its
+//! credits are in a [TLV of their own](super::credits).
 //!
 //! The neighbour is heard: one switch on this link announces the same D for the same classes, and its Feedback is
 //! obeyed even without an XOFF or a trailing zero. Only a sender with that information may omit them. Feedback is coded
@@ -58,7 +60,7 @@ pub enum Weir {
 
 /// A version other than 1, as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownVersion(u8);
+pub struct UnknownVersion(pub(super) u8);
 
 impl UnknownVersion {
     /// The version number.
