@@ -17,6 +17,7 @@ mod tests;
 mod times;
 mod tool;
 mod vm;
+mod wheel;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -88,6 +89,9 @@ enum Command {
     /// Build the container image.
     #[command(after_help = dist::image::HELP)]
     Image(dist::image::Arguments),
+    /// Build the wheel of the Python package, and check it.
+    #[command(after_help = wheel::HELP)]
+    Wheel(SetupArguments),
     /// Remove network namespaces and run directories of labs that were killed.
     #[command(after_help = CLEAN_HELP)]
     CleanNet(CleanNetArguments),
@@ -513,6 +517,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Dist(arguments) => dist::run(&arguments),
         Command::Image(image) => dist::image::run(&image),
+        Command::Wheel(setup) => wheel::run_wheel(setup.no_install),
         Command::Deny(arguments) => return deny::run(arguments.advisories),
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;

@@ -1,6 +1,7 @@
 //! All integration tests of the package, in one executable: linked once, while each test still runs in a separate
 //! process.
 
+mod additions;
 mod changes;
 mod daemon;
 mod dataplane;

@@ -6,7 +6,10 @@ use std::process::{Command, Output};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
+use sha2::{Digest, Sha256};
 use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
+use weir_sim::scenario::{digest, run, Options};
 
 fn weir_sim(arguments: &[&str]) -> Output {
     let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -254,6 +257,23 @@ fn a_run_on_threads_writes_the_same_bytes() {
     );
     let none = weir_sim(&["run", "scenarios/ring4.toml", "--threads", "0"]);
     assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
+}
+
+#[test]
+fn the_digest_is_that_of_the_file() {
+    let scratch = Scratch::new("digest");
+    let file = scratch.file("run.json");
+    let arguments = ["run", "scenarios/ring4.toml", "--until", "100ms"];
+    let output = weir_sim(&[&arguments[..], &["--json", &file]].concat());
+    assert!(output.status.code().is_some(), "{}", text(&output.stderr));
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let change = "duration=100ms".parse().expect("a change");
+    let scenario = Scenario::load(&scenarios.join("ring4.toml"), &[change]).expect("the ring");
+    let result = run(&scenario, Options::default()).expect("a run");
+    let bytes = std::fs::read_to_string(file).expect("the file");
+    let hash = Sha256::digest(bytes);
+    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(digest(&result), hash);
 }
 
 #[test]

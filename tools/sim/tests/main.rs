@@ -10,6 +10,7 @@ mod command;
 mod concepts;
 mod congestion;
 mod credits;
+mod custom;
 mod exact;
 mod fairness;
 mod faults;

@@ -100,10 +100,13 @@ pub enum Transport {
     /// A window that keeps every line of the path almost full, by telemetry that switches write into frames, and
     /// [`HpccConfig`].
     Hpcc,
+    /// Code of the caller, by its place in [`Additions::transports`](super::Additions::transports). No file can name one
+    /// by itself.
+    Custom(u16),
 }
 
 impl Transport {
-    /// All transports, with their names in files and results.
+    /// All transports of this program, with their names in files and results.
     pub const NAMED: [(&'static str, Self); 9] = [
         ("open", Self::Open),
         ("dcqcn", Self::Dcqcn),
@@ -116,18 +119,19 @@ impl Transport {
         ("hpcc", Self::Hpcc),
     ];
 
-    /// Its name in files and results.
+    /// Its name in files and results; of the caller's transports a common one.
     pub fn name(self) -> &'static str {
-        Self::NAMED
-            .iter()
-            .find(|(_, transport)| *transport == self)
-            .map_or("", |(name, _)| name)
+        let mut named = Self::NAMED.iter();
+        match named.find(|(_, transport)| *transport == self) {
+            Some((name, _)) => name,
+            None => "custom",
+        }
     }
 
     /// Default recovery of its lost frames, without `[recovery]`.
     pub const fn usual_recovery(self) -> Recovery {
         match self {
-            Self::Timely | Self::Hpcc => Recovery::GoBackN,
+            Self::Timely | Self::Hpcc | Self::Custom(_) => Recovery::GoBackN,
             Self::Swift => Recovery::Selective,
             Self::Open | Self::Dcqcn => Recovery::None,
             // RFC 5681 and RFC 6582: part of the window.
@@ -142,7 +146,7 @@ impl Transport {
 
     /// Returns true if switches write telemetry into its frames.
     pub const fn has_telemetry(self) -> bool {
-        matches!(self, Self::Swift | Self::Hpcc)
+        matches!(self, Self::Swift | Self::Hpcc | Self::Custom(_))
     }
 
     /// Returns true if the receiver sends answers.

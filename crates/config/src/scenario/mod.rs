@@ -1,6 +1,7 @@
 //! Scenario files: switches, hosts, links, routes, flows, and expectations. The lab runs them with real frames, the
 //! simulator in virtual time.
 
+mod additions;
 mod application;
 mod baseline;
 mod credit_loop;
@@ -27,6 +28,7 @@ use crate::switch::{
 };
 use crate::Override;
 
+pub use additions::{AddedFlow, Additions};
 pub use application::{Application, HostKind, PLACEHOLDERS, PREFIX_LENGTH};
 pub use baseline::Baseline;
 pub use credit_loop::{CreditLoop, Graph};
@@ -234,11 +236,25 @@ impl Scenario {
     ///
     /// All problems of the file.
     pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
+        Self::parse_with(text, path, overrides, &Additions::default())
+    }
+
+    /// As [`parse`](Self::parse), with transports and flows that no file has.
+    ///
+    /// # Errors
+    ///
+    /// All problems of the file and of the additions.
+    pub fn parse_with(
+        text: &str,
+        path: &Path,
+        overrides: &[Override],
+        additions: &Additions,
+    ) -> Result<Self, FileError> {
         let directory = path.parent().unwrap_or(Path::new(""));
-        read::scenario(text, directory, overrides).map_err(|problems| {
+        read::scenario(text, directory, overrides, additions).map_err(|problems| {
             let mut error = FileError::of(path, problems);
             // The file is not at fault if it is valid without overrides.
-            if !overrides.is_empty() && read::scenario(text, directory, &[]).is_ok() {
+            if !overrides.is_empty() && read::scenario(text, directory, &[], additions).is_ok() {
                 error.set = overrides.iter().map(Override::to_string).collect();
             }
             error

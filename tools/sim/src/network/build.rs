@@ -187,7 +187,7 @@ impl Network {
                 self.lines[line as usize].to_place
             });
             let is_between = from != to;
-            flows.push(Flow::new(*flow, line, is_between, &self.plan));
+            flows.push(Flow::new(index, line, is_between, &self.plan));
             if self.waiting.get(index).is_some_and(|count| *count > 0) {
                 continue;
             }

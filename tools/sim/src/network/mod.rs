@@ -66,6 +66,12 @@ pub enum PlanError {
     Dependency(u32, u32),
 }
 
+/// Returns true to end a run.
+pub(crate) type Interrupt<'a> = dyn FnMut() -> bool + 'a;
+
+/// Number of events after which one thread asks whether to end: some milliseconds.
+const EVENTS_PER_QUESTION: u64 = 4096;
+
 /// Events.
 #[derive(Clone, Copy, Debug)]
 enum Event {
@@ -203,6 +209,21 @@ impl Network {
         self.now = self.now.max(end);
     }
 
+    /// As [`run_until`](Self::run_until), but asks `interrupt` after every few thousand events; false if it ended the run.
+    fn run_until_interrupted(&mut self, end: Instant, interrupt: &mut Interrupt<'_>) -> bool {
+        loop {
+            for _ in 0..EVENTS_PER_QUESTION {
+                if !self.step(end) {
+                    self.now = self.now.max(end);
+                    return true;
+                }
+            }
+            if interrupt() {
+                return false;
+            }
+        }
+    }
+
     /// Handles the next event due until `end`, which never decreases between calls. Events of different switches and hosts
     /// need not come in order of time.
     pub fn step(&mut self, end: Instant) -> bool {
@@ -216,13 +237,29 @@ impl Network {
     /// Stops all flows and runs until the network is empty, nothing has moved for `still`, or `limit` has passed. True if it
     /// is empty.
     pub fn drain(&mut self, still: Duration, limit: Duration) -> bool {
+        self.drain_interruptibly(still, limit, &mut || false);
+        self.frames.len() == 0
+    }
+
+    /// As [`drain`](Self::drain), but asks `interrupt` after every few thousand events; false if it ended the run.
+    pub(crate) fn drain_interruptibly(
+        &mut self,
+        still: Duration,
+        limit: Duration,
+        interrupt: &mut Interrupt<'_>,
+    ) -> bool {
         for flow in self.flows.iter_mut() {
             flow.stop(self.now);
         }
         self.end_curves();
         let end = self.now + limit;
         let begin = self.now;
+        let mut events = 0u64;
         while self.frames.len() > 0 {
+            events += 1;
+            if events.is_multiple_of(EVENTS_PER_QUESTION) && interrupt() {
+                return false;
+            }
             let quiet_since = self.totals.last_movement.max(begin);
             if !self.step(end.min(quiet_since + still)) {
                 self.now = self.now.max(end.min(quiet_since + still));
@@ -230,7 +267,7 @@ impl Network {
             }
         }
         self.now = self.now.max(self.totals.last_movement);
-        self.frames.len() == 0
+        true
     }
 
     /// Current time.

@@ -1,7 +1,10 @@
 //! The plan of a network.
 
+use std::sync::Arc;
+
 use super::faults::actions::Action;
 use super::faults::impairment::ImpairmentPlan;
+use crate::transport::custom::CustomControls;
 use weir_config::scenario::{
     DcqcnConfig, Spread, SwitchSpread, Transport, TransportConfig, WindowConfig,
 };
@@ -49,8 +52,10 @@ pub struct NetworkPlan {
     pub window: WindowConfig,
     /// Settings of flows with other transports.
     pub transports: TransportConfig,
-    /// Longest round trip of a flow in the empty network. Above zero if a transport uses it: as HPCC's T, or as a limit of
-    /// one bandwidth-delay product.
+    /// Makes the congestion control of flows with a transport of the caller; without it they have none.
+    pub custom: Option<Arc<dyn CustomControls>>,
+    /// Longest round trip of a flow in the empty network. Above zero if a transport uses it: as HPCC's T, as a limit of one
+    /// bandwidth-delay product, or in the caller's code.
     pub base_round_trip: Duration,
     /// By switch: value mixed into its flow hashes. Empty: all use the same hash.
     pub hash_seeds: Vec<u32>,

@@ -1,5 +1,6 @@
 //! Scenario files in virtual time: the file becomes a plan, the plan a network, and its counters a result like the lab's.
 
+mod digest;
 mod faults;
 mod hashes;
 mod history;
@@ -11,6 +12,7 @@ mod run;
 mod timeline;
 mod ways;
 
+pub use digest::digest;
 pub use history::{lossless_buffers, Buffer, Recorder};
 pub(crate) use outcome::{outcome as result_of, Delivered};
 pub use plan::{plan, PrepareError};

@@ -96,6 +96,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         dcqcn: scenario.dcqcn,
         window: scenario.window,
         transports: scenario.transports,
+        custom: None,
         base_round_trip: Duration::ZERO,
         hash_seeds,
         spread: scenario.balancing.spread,

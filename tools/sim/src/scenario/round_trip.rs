@@ -18,7 +18,7 @@ pub(super) fn longest(
 ) -> Duration {
     let is_limited = plan.transports.recovery.window_limit == Some(WindowLimit::Bdp);
     let goes_by_it = |flow: &&FlowPlan| match flow.transport {
-        Transport::Hpcc => true,
+        Transport::Hpcc | Transport::Custom(_) => true,
         Transport::Dcqcn | Transport::Timely => is_limited,
         _ => false,
     };

@@ -1,6 +1,7 @@
 //! One run of one scenario.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
@@ -8,7 +9,9 @@ use weir_core::{Duration, Instant};
 
 use super::outcome::{outcome, Delivered};
 use super::plan::{plan, PrepareError};
+use crate::network::threads::Standing;
 use crate::network::{Imbalance, Network, PlanError};
+use crate::transport::custom::CustomControls;
 
 /// Options of a run.
 #[derive(Default)]
@@ -21,6 +24,10 @@ pub struct Options<'a> {
     pub observe: Option<&'a mut dyn FnMut(&Network)>,
     /// Records pauses; called at the end of the run.
     pub record: Option<&'a mut dyn FnMut(&Network)>,
+    /// Called on the caller's thread after some thousand events, on several threads more often: true ends the run.
+    pub interrupt: Option<&'a mut dyn FnMut() -> bool>,
+    /// Congestion control of the caller, for flows with such a transport. The run has one thread then.
+    pub custom: Option<Arc<dyn CustomControls>>,
 }
 
 /// Progress of a run.
@@ -51,6 +58,12 @@ pub enum RunError {
         /// The reason.
         error: String,
     },
+    /// [`Options::interrupt`] has ended it.
+    #[error("interrupted after {seconds} s of virtual time")]
+    Interrupted {
+        /// Time in seconds.
+        seconds: String,
+    },
     /// A frame is missing without being counted: an error of the simulator or the switch.
     #[error("after {seconds:.9} s of virtual time: {imbalance}; replay with: weir-sim run FILE --seed {seed}")]
     Imbalance {
@@ -73,7 +86,14 @@ const CHECKS: u64 = 200;
 ///
 /// See [`RunError`]. An expectation that is not met is no error; the result contains it.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunError> {
-    let mut network = Network::new(plan(scenario)?)?;
+    let mut plan = plan(scenario)?;
+    let threads = match options.custom {
+        // Its calls have one order.
+        Some(_) => 1,
+        None => options.threads,
+    };
+    plan.custom = options.custom;
+    let mut network = Network::new(plan)?;
     if options.record.is_some() {
         network.record_pauses();
     }
@@ -84,13 +104,21 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
     });
     let stops: Vec<Instant> = stops.skip(1).collect();
     let (mut progress, mut observe) = (options.progress, options.observe);
+    let mut asked = options.interrupt;
+    let mut is_over = false;
+    let mut interrupt = || {
+        if let Some(asked) = &mut asked {
+            is_over |= asked();
+        }
+        is_over
+    };
     // An observer needs the network in one piece, which it is between two runs.
     let at_a_time = match observe {
         Some(_) => 1,
         None => stops.len().max(1),
     };
     for stops in stops.chunks(at_a_time) {
-        let ran = network.run_on_threads(options.threads, stops, &mut |standing| {
+        let mut watch = |standing: &Standing| {
             if standing.balance.is_err() {
                 return ControlFlow::Break(());
             }
@@ -103,10 +131,14 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
                 });
             }
             ControlFlow::Continue(())
-        });
-        ran.map_err(|error| RunError::Threads {
+        };
+        let ran = network.run_interruptibly(threads, stops, &mut watch, &mut interrupt);
+        let is_whole = ran.map_err(|error| RunError::Threads {
             error: error.to_string(),
         })?;
+        if !is_whole {
+            return Err(RunError::interrupted(&network));
+        }
         check(scenario, &network)?;
         if let Some(observe) = &mut observe {
             observe(&network);
@@ -114,7 +146,10 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
     }
     let delivered = Delivered::of(scenario, &network);
     let still = standstill(scenario);
-    network.drain(still, still.saturating_mul(20) + scenario.duration);
+    let longest = still.saturating_mul(20) + scenario.duration;
+    if !network.drain_interruptibly(still, longest, &mut interrupt) {
+        return Err(RunError::interrupted(&network));
+    }
     check(scenario, &network)?;
     if let Some(record) = options.record {
         record(&network);
@@ -130,13 +165,22 @@ fn check(scenario: &Scenario, network: &Network) -> Result<(), RunError> {
 
 impl RunError {
     pub(crate) fn imbalance(scenario: &Scenario, network: &Network, imbalance: Imbalance) -> Self {
-        let now = network.now().saturating_since(Instant::ZERO);
         Self::Imbalance {
             seed: scenario.seed,
-            seconds: format!("{:.9}", now.as_secs_f64()),
+            seconds: seconds(network),
             imbalance,
         }
     }
+
+    fn interrupted(network: &Network) -> Self {
+        let seconds = seconds(network);
+        Self::Interrupted { seconds }
+    }
+}
+
+fn seconds(network: &Network) -> String {
+    let now = network.now().saturating_since(Instant::ZERO);
+    format!("{:.9}", now.as_secs_f64())
 }
 
 /// Returns the time after which a network without movement will not move again: longer than an unrefreshed pause, and

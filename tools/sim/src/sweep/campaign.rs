@@ -197,8 +197,14 @@ impl Campaign {
 
     /// Runs the run `index`; returns its result, or the reason for having none.
     pub fn run(&self, index: u64) -> Finished {
+        self.run_interruptibly(index, &mut || false)
+    }
+
+    /// As [`run`](Self::run), but asks `interrupt` after some thousand events whether to end the run, which then has an
+    /// error.
+    pub fn run_interruptibly(&self, index: u64, interrupt: &mut dyn FnMut() -> bool) -> Finished {
         // A run that reveals an error of this program is one row; the others are still useful.
-        let done = catch_unwind(AssertUnwindSafe(|| self.result(index)));
+        let done = catch_unwind(AssertUnwindSafe(|| self.result(index, interrupt)));
         let done = done.unwrap_or_else(|payload| {
             let message = panic_message(&*payload);
             Err(format!("panicked: {message}"))
@@ -213,12 +219,16 @@ impl Campaign {
         }
     }
 
-    fn result(&self, index: u64) -> Result<Rows, String> {
+    fn result(&self, index: u64, interrupt: &mut dyn FnMut() -> bool) -> Result<Rows, String> {
         let scenario = self.scenario(index).map_err(|error| {
             let run = self.sweep.run(index);
             self.sweep.blame(error, &run).to_string()
         })?;
-        let result = simulate(&scenario, Options::default()).map_err(|error| error.to_string())?;
+        let options = Options {
+            interrupt: Some(interrupt),
+            ..Options::default()
+        };
+        let result = simulate(&scenario, options).map_err(|error| error.to_string())?;
         let tables = self.sweep.tables;
         Ok((
             outcome::run(&result),

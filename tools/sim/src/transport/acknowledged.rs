@@ -5,6 +5,7 @@ use weir_config::scenario::{
 };
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
+use super::custom::{Acknowledged, Custom, Signal};
 use super::dcqcn::ReactionPoint;
 use super::hpcc::Hpcc;
 use super::recovery::{Reply, Resender};
@@ -23,6 +24,8 @@ pub enum Control {
     Swift(Box<Swift>),
     /// A window of bytes and a matching rate, controlled by telemetry.
     Hpcc(Box<Hpcc>),
+    /// Whatever the caller's code decides.
+    Custom(Box<Custom>),
 }
 
 /// Wait of a flow's next frame after one that has been sent.
@@ -54,6 +57,8 @@ pub struct Acknowledgement<'a> {
     pub number: u32,
     /// The receiver's reply.
     pub reply: Reply,
+    /// That frame was marked Congestion Experienced.
+    pub is_marked: bool,
     /// Time at which that frame was sent.
     pub sent: Instant,
     /// Telemetry of the acknowledged frame, if switches add it.
@@ -80,7 +85,6 @@ impl Sender {
         frame_count: Option<u32>,
     ) -> Option<Self> {
         let transports = around.transports;
-        let recovery = recovery(transport, &transports.recovery)?;
         let line = around.line;
         let control = match transport {
             Transport::Dcqcn => Control::Dcqcn(Box::new(ReactionPoint::new(*around.dcqcn, line))),
@@ -92,6 +96,19 @@ impl Sender {
             }
             _ => return None,
         };
+        Self::with_control(control, transport, around, frame, frame_count)
+    }
+
+    /// As [`new`](Self::new), with this control.
+    pub fn with_control(
+        control: Control,
+        transport: Transport,
+        around: &Surroundings<'_>,
+        frame: Bytes,
+        frame_count: Option<u32>,
+    ) -> Option<Self> {
+        let (transports, line) = (around.transports, around.line);
+        let recovery = recovery(transport, &transports.recovery)?;
         let is_rate = matches!(control, Control::Dcqcn(_) | Control::Timely(_));
         let limit = transports.recovery.window_limit.filter(|_| is_rate);
         let limit = limit.map(|limit| match limit {
@@ -142,13 +159,19 @@ impl Sender {
             Control::Timely(timely) => Pace::Rate(timely.rate()),
             Control::Swift(swift) => Pace::Pause(swift.pause().unwrap_or(Duration::ZERO)),
             Control::Hpcc(hpcc) => Pace::Rate(hpcc.rate()),
+            Control::Custom(custom) => match custom.limits().rate {
+                Some(rate) => Pace::Rate(rate),
+                None => Pace::Pause(Duration::ZERO),
+            },
         }
     }
 
     /// Handles a notification of congestion.
     pub fn notify(&mut self, now: Instant) {
-        if let Control::Dcqcn(point) = &mut self.control {
-            point.notify(now);
+        match &mut self.control {
+            Control::Dcqcn(point) => point.notify(now),
+            Control::Custom(custom) => custom.handle(now, Signal::Notified),
+            Control::Timely(_) | Control::Swift(_) | Control::Hpcc(_) => {}
         }
     }
 
@@ -157,6 +180,7 @@ impl Sender {
         let Acknowledgement {
             number,
             reply,
+            is_marked,
             sent,
             hops,
         } = *acknowledgement;
@@ -176,6 +200,20 @@ impl Sender {
                 }
             }
             Control::Hpcc(hpcc) => hpcc.acknowledge(reply.before, self.resender.next(), hops),
+            Control::Custom(custom) => {
+                let bytes = |frames: u32| Bytes::new(u64::from(frames) * self.frame.get());
+                let acknowledged = Acknowledged {
+                    round_trip,
+                    bytes: bytes(progress.frames),
+                    in_flight: bytes(self.resender.in_flight()),
+                    is_marked,
+                    hops,
+                };
+                custom.handle(now, Signal::Acknowledged(acknowledged));
+                if progress.is_loss {
+                    custom.handle(now, Signal::Lost);
+                }
+            }
         }
     }
 
@@ -183,6 +221,7 @@ impl Sender {
     pub fn next_timeout(&self) -> Option<Instant> {
         let of_control = match &self.control {
             Control::Dcqcn(point) if !self.is_done() => point.next_timeout(),
+            Control::Custom(custom) if !self.is_done() => custom.limits().timer,
             _ => None,
         };
         let of_recovery = self.resender.next_timeout();
@@ -191,14 +230,20 @@ impl Sender {
 
     /// Handles the timer if it is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        if let Control::Dcqcn(point) = &mut self.control {
-            if point.next_timeout().is_some_and(|due| due <= now) {
-                point.handle_timeout(now);
+        match &mut self.control {
+            Control::Dcqcn(point) => {
+                if point.next_timeout().is_some_and(|due| due <= now) {
+                    point.handle_timeout(now);
+                }
             }
+            Control::Custom(custom) => custom.handle_timeout(now),
+            Control::Timely(_) | Control::Swift(_) | Control::Hpcc(_) => {}
         }
         if self.resender.handle_timeout(now) {
-            if let Control::Swift(swift) = &mut self.control {
-                swift.timed_out(now);
+            match &mut self.control {
+                Control::Swift(swift) => swift.timed_out(now),
+                Control::Custom(custom) => custom.handle(now, Signal::TimedOut),
+                Control::Dcqcn(_) | Control::Timely(_) | Control::Hpcc(_) => {}
             }
         }
     }
@@ -212,6 +257,7 @@ impl Sender {
             Control::Dcqcn(_) | Control::Timely(_) => true,
             Control::Swift(swift) => frames < swift.frames(),
             Control::Hpcc(hpcc) => frames == 0 || (bytes as f64) < hpcc.window_bytes(),
+            Control::Custom(custom) => custom.fits(bytes),
         };
         fits_limit && fits_control
     }

@@ -4,6 +4,7 @@
 //! They count frames, not bytes: windows, acknowledgements and numbers refer to a flow's frames.
 
 pub mod acknowledged;
+pub mod custom;
 pub mod dcqcn;
 mod dctcp;
 pub mod hpcc;

@@ -14,9 +14,13 @@ use crate::scenario::{After, Flow, Graph, Pattern, Transport};
 /// The shortest Ethernet frame, and the longest that present switches accept, without FCS.
 const FRAME_MIN: u64 = 60;
 const FRAME_MAX: u64 = 9216;
+/// Length of a flow's frames.
+pub(super) const FRAME_DEFAULT: Bytes = Bytes::new(1500);
 
 /// Objects that flows refer to.
 pub(super) struct Nodes<'a> {
+    /// All that a flow may use.
+    pub(super) transports: &'a [(&'a str, Transport)],
     pub(super) switches: &'a [String],
     /// Lines of hosts.
     pub(super) hosts: &'a [String],
@@ -53,7 +57,7 @@ impl Common {
         }
         let class = reference(table, "class", "class", nodes.classes);
         let transport = table
-            .choice("transport", &Transport::NAMED)
+            .choice("transport", nodes.transports)
             .unwrap_or_default();
         Self {
             class,
@@ -86,14 +90,21 @@ fn answer_class(
 }
 
 fn frame(table: &Table<'_>) -> Bytes {
-    let frame = table.get_or("frame", Bytes::new(1500));
-    if !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
-        table.complain(
-            "frame",
-            format!("must be between {FRAME_MIN} B and {FRAME_MAX} B, header and tag included"),
-        );
+    let frame = table.get_or("frame", FRAME_DEFAULT);
+    if let Err(message) = check_frame(frame) {
+        table.complain("frame", message);
     }
     frame
+}
+
+/// Checks the length of a flow's frames.
+pub(super) fn check_frame(frame: Bytes) -> Result<(), String> {
+    if (FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
+        return Ok(());
+    }
+    Err(format!(
+        "must be between {FRAME_MIN} B and {FRAME_MAX} B, header and tag included"
+    ))
 }
 
 fn pattern(table: &Table<'_>) -> Pattern {

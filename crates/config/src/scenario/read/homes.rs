@@ -99,16 +99,26 @@ impl<'a> Homes<'a> {
     /// The host or line that `key` names.
     pub(super) fn end(&self, table: &Table<'_>, key: &str) -> Option<End> {
         let name: String = table.require(key)?;
+        match self.named(&name) {
+            Ok(end) => Some(end),
+            Err(message) => {
+                table.complain(key, message);
+                None
+            }
+        }
+    }
+
+    /// The host or line `name`.
+    pub(super) fn named(&self, name: &str) -> Result<End, String> {
         let host = self.multihomed.iter().position(|host| host.name == name);
         let line = || self.hosts.iter().position(|host| host.name == name);
         let found = host.map(End::Any).or_else(|| line().map(End::Line));
-        if found.is_none() {
+        found.ok_or_else(|| {
             let lines = self.hosts.iter().map(|host| host.name.as_str());
             let hosts = self.multihomed.iter().map(|host| host.name.as_str());
             let known: Vec<&str> = lines.chain(hosts).collect();
-            table.complain(key, unknown("host", &name, &known));
-        }
-        found
+            unknown("host", name, &known)
+        })
     }
 
     /// Returns true if `key` names a host of several lines.

@@ -1,5 +1,6 @@
 //! TOML to [`Scenario`].
 
+mod added;
 mod application;
 mod baseline;
 mod expect;
@@ -20,7 +21,7 @@ use std::path::Path;
 use weir_core::{BitRate, Duration, FeedbackCoding, Priority, SwitchConfig, PORT_COUNT_MAX};
 
 use super::topology::Adjacency;
-use super::{LinkProperties, Scenario};
+use super::{Additions, LinkProperties, Scenario, Transport};
 use crate::document::{self, Override};
 use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
@@ -45,6 +46,7 @@ pub(super) fn scenario(
     text: &str,
     directory: &Path,
     overrides: &[Override],
+    additions: &Additions,
 ) -> Result<Scenario, Vec<Problem>> {
     let mut root = document::parse(text)?;
     let problems = Problems::default();
@@ -54,7 +56,9 @@ pub(super) fn scenario(
         }
     }
     let table = Table::open(&root, "", keys(""), &problems);
-    let scenario = table.as_ref().and_then(|table| read(table, directory));
+    let scenario = table
+        .as_ref()
+        .and_then(|table| read(table, directory, additions));
     if let (Some(table), Some(scenario), false) = (&table, &scenario, problems.any()) {
         check_core(table, scenario, &problems);
     }
@@ -103,7 +107,7 @@ pub(super) fn files(text: &str, directory: &Path, overrides: &[Override]) -> Vec
     names.map(read).collect()
 }
 
-fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
+fn read(root: &Table<'_>, directory: &Path, additions: &Additions) -> Option<Scenario> {
     let name: Option<String> = root.require("name");
     if let Some(name) = &name {
         check_name(root, "name", name);
@@ -130,7 +134,12 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     let class_names = class_names(root);
     let host_kind = application::host_kind(root);
     application::check_addresses(root, host_kind, hosts.len());
+    let transports: Vec<(&str, Transport)> = Transport::NAMED
+        .into_iter()
+        .chain(additions.named())
+        .collect();
     let nodes = Nodes {
+        transports: &transports,
         switches: &switches,
         hosts: &host_names,
         homes: &Homes::new(&hosts, &multihomed, &adjacency, seed),
@@ -141,6 +150,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     let names = Names::default();
     let mut flows = flow::flows(root, &nodes, &names);
     traffic::extend_flows(&mut flows, root, &nodes, &names, seed);
+    added::extend_flows(&mut flows, root, &nodes, &names, additions);
     let applications = application::applications(root, &nodes, &names);
     let is_target = targets(&flows, hosts.len());
     let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target)?;
@@ -154,7 +164,8 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     let depth = longest_way(&adjacency, &next_hops, &hosts);
     let lines = links.iter().map(|link| &link.properties);
     let lines = lines.map(|line| (line.rate, line.round_trip, line.feedback));
-    let frames = FrameConfig::DEFAULT.with_frames(traffic::longest_frame(root));
+    let longest = traffic::longest_frame(root).max(additions.longest_frame());
+    let frames = FrameConfig::DEFAULT.with_frames(longest);
     let pools = pools(root);
     let sizing = LevelSizing::new(&frames, lines, Some(depth));
     let cables = line::cables(root, &frames, (&switches, &hosts), &links);

@@ -53,6 +53,7 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
             progress: Some(&mut tell),
             observe: is_observed.then_some(&mut note),
             record: arguments.perfetto.is_some().then_some(&mut record),
+            ..Options::default()
         },
     );
     bar.finish_and_clear();

@@ -3,9 +3,10 @@
 use weir_config::scenario::Transport;
 use weir_core::{BitRate, Bytes, Instant};
 
-use crate::network::plan::{FlowPlan, NetworkPlan};
+use crate::network::plan::NetworkPlan;
 use crate::network::pool::Flags;
-use crate::transport::acknowledged::{self, Surroundings};
+use crate::transport::acknowledged::{self, Control, Surroundings};
+use crate::transport::custom::{Custom, Start};
 use crate::transport::dcqcn::{NotificationPoint, ReactionPoint};
 use crate::transport::recovery::Listener;
 use crate::transport::window::{Algorithm, WindowSender};
@@ -87,7 +88,9 @@ impl Receiver {
                 let receipt = listener.arrive(number);
                 let reply = receipt.reply.map(|reply| Reply {
                     number: reply.before,
-                    flags: Flags::NONE.with(Flags::NACK, reply.is_nack),
+                    flags: Flags::NONE
+                        .with(Flags::NACK, reply.is_nack)
+                        .with(Flags::ECHO, marked),
                 });
                 let notifies = match point {
                     Some(point) => marked && point.marked(now),
@@ -105,8 +108,9 @@ impl Receiver {
     }
 }
 
-/// Creates both ends of a flow; `line` is the rate of the sending host's line.
-pub(super) fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Sender, Receiver) {
+/// Creates both ends of the flow `index`; `line` is the rate of the sending host's line.
+pub(super) fn ends(index: usize, line: BitRate, network: &NetworkPlan) -> (Sender, Receiver) {
+    let plan = &network.flows[index];
     let frame = plan.frame.get().max(1);
     let frame_count = plan
         .size
@@ -120,10 +124,28 @@ pub(super) fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Se
     let transport = plan.transport;
     let point = NotificationPoint::new(network.dcqcn.notification_gap);
     let frame = Bytes::new(frame);
-    if let Some(sender) = acknowledged::Sender::new(transport, &around, frame, frame_count) {
+    let mut is_notified = transport == Transport::Dcqcn;
+    let sender = match (transport, &network.custom) {
+        (Transport::Custom(number), Some(controls)) => {
+            let control = controls.control(&Start {
+                flow: index as u32,
+                transport: number,
+                line,
+                frame,
+                size: plan.size,
+                base_round_trip: network.base_round_trip,
+            });
+            let custom = Custom::new(control);
+            is_notified = custom.wants_notifications();
+            let control = Control::Custom(Box::new(custom));
+            acknowledged::Sender::with_control(control, transport, &around, frame, frame_count)
+        }
+        _ => acknowledged::Sender::new(transport, &around, frame, frame_count),
+    };
+    if let Some(sender) = sender {
         let recovery = network.transports.recovery.of(transport);
         let listener = Box::new(Listener::new(recovery));
-        let point = (transport == Transport::Dcqcn).then_some(point);
+        let point = is_notified.then_some(point);
         return (
             Sender::Acknowledged(Box::new(sender)),
             Receiver::Acknowledged(listener, point),
@@ -146,9 +168,11 @@ pub(super) fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Se
         Transport::Reno => window(Algorithm::Reno),
         Transport::Vegas => window(Algorithm::Vegas),
         Transport::Dctcp => window(Algorithm::Dctcp),
-        // These are always acknowledged; a file cannot change that.
-        Transport::Open | Transport::Timely | Transport::Swift | Transport::Hpcc => {
-            (Sender::Open, Receiver::Open)
-        }
+        // These are always acknowledged; a file cannot change that, and a caller that names a transport brings it.
+        Transport::Open
+        | Transport::Timely
+        | Transport::Swift
+        | Transport::Hpcc
+        | Transport::Custom(_) => (Sender::Open, Receiver::Open),
     }
 }

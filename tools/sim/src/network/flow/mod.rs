@@ -103,14 +103,15 @@ pub(super) struct Arrival {
 }
 
 impl Flow {
-    /// `line` is the rate of the sending host's line.
+    /// The flow `index` of `network`; `line` is the rate of the sending host's line.
     pub(super) fn new(
-        plan: FlowPlan,
+        index: usize,
         line: BitRate,
         is_between_switches: bool,
         network: &NetworkPlan,
     ) -> Self {
-        let (sender, receiver) = ends(&plan, line, network);
+        let plan = network.flows[index];
+        let (sender, receiver) = ends(index, line, network);
         let mut paced = LineClock::new(plan.rate.unwrap_or(line));
         paced.occupy(plan.start);
         Self {
@@ -305,6 +306,7 @@ impl Flow {
                         before: answer.number,
                         is_nack: flags.has(Flags::NACK),
                     },
+                    is_marked: flags.has(Flags::ECHO),
                     sent: answer.sent,
                     hops,
                 };

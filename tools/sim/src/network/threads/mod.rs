@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 use weir_core::Instant;
 
-use super::{Imbalance, Network, Totals};
+use super::{Imbalance, Interrupt, Network, Totals};
 use mail::Letter;
 use meeting::{Broken, Meeting, Membership};
 use parts::Partition;
@@ -41,6 +41,12 @@ pub struct Standing {
 /// Receives the state of a run, and may abort it.
 pub type Watch<'a> = dyn FnMut(&Standing) -> ControlFlow<()> + 'a;
 
+/// What the caller's thread asks.
+struct Callbacks<'a> {
+    watch: &'a mut Watch<'a>,
+    interrupt: &'a mut Interrupt<'a>,
+}
+
 /// Data shared by the threads.
 #[derive(Debug)]
 struct Shared<'a> {
@@ -60,6 +66,8 @@ struct Shared<'a> {
 struct Desk {
     /// By part: time of its first event.
     firsts: Vec<AtomicU64>,
+    /// The run ends here.
+    is_interrupted: AtomicBool,
     /// By receiving part, then by sending part.
     letters: Vec<Vec<Mutex<Vec<Letter>>>>,
 }
@@ -69,6 +77,7 @@ impl Desk {
         let row = || (0..parts).map(|_| Mutex::default()).collect();
         Self {
             firsts: (0..parts).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            is_interrupted: AtomicBool::new(false),
             letters: (0..parts).map(|_| row()).collect(),
         }
     }
@@ -105,15 +114,38 @@ impl Network {
         stops: &[Instant],
         watch: &mut Watch<'_>,
     ) -> io::Result<()> {
+        let ran = self.run_interruptibly(threads, stops, watch, &mut || false);
+        ran.map(|_| ())
+    }
+
+    /// As [`run_on_threads`](Self::run_on_threads), but asks `interrupt` on the caller's thread: on one thread after every few
+    /// thousand events, on several before every window. False if it ended the run, perhaps between two stops.
+    ///
+    /// # Errors
+    ///
+    /// The system starts no thread. The network is unchanged.
+    ///
+    /// # Panics
+    ///
+    /// If a thread panics, after all have ended; the network is lost.
+    pub(crate) fn run_interruptibly(
+        &mut self,
+        threads: usize,
+        stops: &[Instant],
+        watch: &mut Watch<'_>,
+        interrupt: &mut Interrupt<'_>,
+    ) -> io::Result<bool> {
         let threads = threads.min(self.nodes.len());
         if threads <= 1 {
             for stop in stops {
-                self.run_until(*stop);
+                if !self.run_until_interrupted(*stop, interrupt) {
+                    return Ok(false);
+                }
                 if watch(&self.standing()).is_break() {
                     break;
                 }
             }
-            return Ok(());
+            return Ok(true);
         }
         // Finishes a window begun before: limits never decrease.
         while let Some(at) = self.queue.pop_in_window() {
@@ -121,9 +153,18 @@ impl Network {
         }
         let partition = Partition::of(self, threads);
         let parts = self.split(&partition);
-        let (parts, outcome) = run_parts(parts, stops, watch);
+        let mut is_interrupted = false;
+        let mut asked = || {
+            is_interrupted = interrupt();
+            is_interrupted
+        };
+        let callbacks = Callbacks {
+            watch,
+            interrupt: &mut asked,
+        };
+        let (parts, outcome) = run_parts(parts, stops, callbacks);
         self.join(parts, &partition);
-        outcome
+        outcome.map(|()| !is_interrupted)
     }
 
     fn standing(&self) -> Standing {
@@ -149,7 +190,7 @@ impl Network {
 fn run_parts(
     parts: Vec<Network>,
     stops: &[Instant],
-    watch: &mut Watch<'_>,
+    callbacks: Callbacks<'_>,
 ) -> (Vec<Network>, io::Result<()>) {
     let shared = &Shared::new(parts.len(), stops);
     std::thread::scope(|scope| {
@@ -182,7 +223,10 @@ fn run_parts(
         }
         let mut back: Vec<(usize, Network)> = idle;
         if let Some((number, part)) = first {
-            back.push((number, Member::new(shared, number, part).run(Some(watch))));
+            back.push((
+                number,
+                Member::new(shared, number, part).run(Some(callbacks)),
+            ));
         }
         for (number, thread) in others {
             match thread.join() {
@@ -217,14 +261,13 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// Runs to the last stop, or until the meeting breaks. One member has `watch`, which decides at stops.
-    fn run(mut self, mut watch: Option<&mut Watch<'_>>) -> Network {
+    /// Runs to the last stop, or until the meeting breaks. One member has `callbacks`, which decide.
+    fn run(mut self, mut callbacks: Option<Callbacks<'_>>) -> Network {
         let shared = self.shared;
         for stop in shared.stops {
-            let ended = self.run_until(*stop).and_then(|()| {
-                self.stand(*stop, &mut watch)?;
-                Ok(())
-            });
+            let ended = self
+                .run_until(*stop, &mut callbacks)
+                .and_then(|()| self.stand(*stop, &mut callbacks));
             if ended.is_err() || shared.is_over.load(Ordering::Acquire) {
                 break;
             }
@@ -232,11 +275,25 @@ impl<'a> Member<'a> {
         self.part
     }
 
-    fn run_until(&mut self, end: Instant) -> Result<(), Broken> {
+    fn run_until(
+        &mut self,
+        end: Instant,
+        callbacks: &mut Option<Callbacks<'_>>,
+    ) -> Result<(), Broken> {
         loop {
+            if callbacks.as_mut().is_some_and(|it| (it.interrupt)()) {
+                let desk = &self.shared.desks[self.desk];
+                desk.is_interrupted.store(true, Ordering::Relaxed);
+            }
             self.give();
             self.shared.meeting.wait()?;
+            // All read the same desk: all leave here, or none.
+            let is_interrupted = &self.shared.desks[self.desk].is_interrupted;
+            let is_interrupted = is_interrupted.load(Ordering::Relaxed);
             let start = self.take();
+            if is_interrupted {
+                return Err(Broken);
+            }
             if self.proceed(start, end) {
                 return Ok(());
             }
@@ -291,10 +348,14 @@ impl<'a> Member<'a> {
     }
 
     /// All have reached `stop`.
-    fn stand(&mut self, stop: Instant, watch: &mut Option<&mut Watch<'_>>) -> Result<(), Broken> {
+    fn stand(
+        &mut self,
+        stop: Instant,
+        callbacks: &mut Option<Callbacks<'_>>,
+    ) -> Result<(), Broken> {
         *lock(&self.shared.sums[self.number]) = (self.part.totals, self.part.balance());
         self.shared.meeting.wait()?;
-        if let Some(watch) = watch {
+        if let Some(Callbacks { watch, .. }) = callbacks {
             let mut totals = Totals::default();
             let mut balance = Imbalance::default();
             for sums in &self.shared.sums {
