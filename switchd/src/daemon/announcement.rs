@@ -280,7 +280,8 @@ interval = "5s"
                 .contains(Priority::ALL[4]));
             // A policed host gets none.
             assert_eq!(credits.gives, port.is_fabric);
-            assert_eq!(credits.longest_bytes, 1518);
+            // The MTU, a header and two tags.
+            assert_eq!(credits.longest_bytes, 1522);
             let announced = credits.classes[4].unwrap();
             assert_eq!(
                 (announced.terms.limit(), announced.terms.size()),

@@ -10,7 +10,7 @@
 //! | 7 | 1 | flags: bit 0 the port gives credits; the others are reserved |
 //! | 8 | 1 | priorities with a record: bit p is priority p |
 //! | 9 | 1 | of these, the priorities closed to a neighbour without credits; the others are PFC to it |
-//! | 10 | 2 | longest frame that the port sends, in bytes |
+//! | 10 | 2 | longest frame that the port sends, in bytes, from its destination address to its last byte of payload |
 //! | 12 | 8 each | records, lowest priority first |
 //!
 //! A record: credit limit of the port's receiver in credits (4), credit size in bytes (2), packet overhead in bytes (1,
