@@ -211,17 +211,18 @@ impl Network {
 
     /// As [`run_until`](Self::run_until), but asks `interrupt` after every few thousand events; false if it ended the run.
     fn run_until_interrupted(&mut self, end: Instant, interrupt: &mut Interrupt<'_>) -> bool {
-        loop {
-            for _ in 0..EVENTS_PER_QUESTION {
-                if !self.step(end) {
-                    self.now = self.now.max(end);
-                    return true;
-                }
-            }
-            if interrupt() {
+        while self.step(end) {
+            if self.is_time_to_ask() && interrupt() {
                 return false;
             }
         }
+        self.now = self.now.max(end);
+        true
+    }
+
+    /// Stops of a run may be closer together than questions, so all events count.
+    fn is_time_to_ask(&self) -> bool {
+        self.totals.events.is_multiple_of(EVENTS_PER_QUESTION)
     }
 
     /// Handles the next event due until `end`, which never decreases between calls. Events of different switches and hosts
@@ -254,10 +255,8 @@ impl Network {
         self.end_curves();
         let end = self.now + limit;
         let begin = self.now;
-        let mut events = 0u64;
         while self.frames.len() > 0 {
-            events += 1;
-            if events.is_multiple_of(EVENTS_PER_QUESTION) && interrupt() {
+            if self.is_time_to_ask() && interrupt() {
                 return false;
             }
             let quiet_since = self.totals.last_movement.max(begin);
