@@ -13,13 +13,14 @@ mod switch;
 mod tap;
 mod wire;
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use nix::fcntl::Flock;
 
 use self::checks::{repeating, ring, Bench, Outcome, Part, Verdict, Wanted};
 use self::guest::Guest;
@@ -164,6 +165,19 @@ impl Arguments {
         }
     }
 
+    /// Returns a directory of `cache` for guests of this kind. Only one run may use it.
+    fn claim(&self, cache: &Path, has_hosts: bool) -> Result<(PathBuf, Flock<File>)> {
+        let (kind, what) = match (self.kernel.is_empty(), has_hosts) {
+            (false, _) => ("kernels", "kernels"),
+            (true, true) => ("hosts", "hosts, devices or storage"),
+            (true, false) => ("nics", "NICs"),
+        };
+        let files = cache.join(kind);
+        make_directory(&files)?;
+        let lock = lock::claim(&files.join("lock"), what)?;
+        Ok((files, lock))
+    }
+
     fn nics(&self, has_hosts: bool) -> &[Nic] {
         match (&self.nics[..], self.all) {
             (_, true) => &Nic::ALL,
@@ -217,16 +231,8 @@ fn test(arguments: &Arguments) -> Result<Summary> {
         .cache
         .clone()
         .unwrap_or_else(|| build::target_directory().join("vm"));
-    make_directory(&cache)?;
     let cache = std::path::absolute(cache)?;
-    let (kind, what) = match (arguments.kernel.is_empty(), has_hosts) {
-        (false, _) => ("kernels", "kernels"),
-        (true, true) => ("hosts", "hosts, devices or storage"),
-        (true, false) => ("nics", "NICs"),
-    };
-    let files = cache.join(kind);
-    make_directory(&files)?;
-    let _lock = lock::claim(&files.join("lock"), what)?;
+    let (files, _lock) = arguments.claim(&cache, has_hosts)?;
     let mirror = arguments.mirror.as_deref();
     let packages = packages::provide(&cache, mirror)?;
     if !arguments.kernel.is_empty() {
@@ -239,8 +245,8 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     };
     interrupt::check()?;
     let tested = arguments.binaries.as_deref().unwrap_or(&binaries);
-    let programs = arguments.programs(tested, &binaries);
-    let image = image::make(&packages, programs, &files).context("making the guest's image")?;
+    let image = image::make(&packages, arguments.programs(tested, &binaries), &files)
+        .context("making the guest's image")?;
     let began = Instant::now();
     let mut summary = Summary {
         emulator: packages.version("qemu-system-x86").to_owned(),

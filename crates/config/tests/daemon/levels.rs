@@ -80,11 +80,11 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         ),
         (
             "budgets = [\"250kB\", \"2KiB\"]",
-            "port 0: budget b_1 (250000 B) must be at least γmax (1536 B) and what arrives in the round trip time of 2 ms",
+            "port 0: budget b_1 (250000 B) must be at least γmax (1536 B) plus the arrivals in the round trip time of 2 ms",
         ),
         (
             "budgets = [\"2MiB\", \"2KiB\"]",
-            "port 0: budget b_2 (2048 B) must be at least γmax (1536 B) and what arrives in the round trip time of 2 ms",
+            "port 0: budget b_2 (2048 B) must be at least γmax (1536 B) plus the arrivals in the round trip time of 2 ms",
         ),
         (
             "budgets = []",

@@ -1,35 +1,36 @@
 //! Locks of the files that runs share. The kernel releases the lock of a process that ends.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 
 /// Locks `file`, creating it if necessary, and waits while another run holds it.
 ///
 /// # Errors
 ///
 /// When the file cannot be created or locked.
-pub fn wait(file: &Path) -> Result<File> {
-    let lock = open(file)?;
-    lock.lock().with_context(|| file.display().to_string())?;
-    Ok(lock)
+pub fn wait(file: &Path) -> Result<Flock<File>> {
+    let lock = Flock::lock(open(file)?, FlockArg::LockExclusive);
+    lock.map_err(|(_, error)| error)
+        .with_context(|| file.display().to_string())
 }
 
 /// Locks `file`, creating it if necessary.
 ///
 /// # Errors
 ///
-/// When another run holds it; `what` says what that run does.
-pub fn claim(file: &Path, what: &str) -> Result<File> {
-    let lock = open(file)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => bail!(
+/// When another run holds it; `what` names what that run tests.
+pub fn claim(file: &Path, what: &str) -> Result<Flock<File>> {
+    match Flock::lock(open(file)?, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(lock),
+        Err((_, Errno::EWOULDBLOCK)) => bail!(
             "another run tests {what} ({} is locked): wait for its end, or use another --cache",
             file.display()
         ),
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| file.display().to_string()),
+        Err((_, error)) => Err(error).with_context(|| file.display().to_string()),
     }
 }
 
