@@ -339,7 +339,7 @@ fn ctrl_c_keeps_what_is_done() {
     assert_eq!(output.status.code(), Some(130));
     let told = text(&output.stderr);
     assert!(
-        told.contains("of 720 runs are finished and kept; the same command goes on"),
+        told.contains("of 720 runs are finished and kept; the same command continues"),
         "{told}"
     );
     let journal =

@@ -216,7 +216,7 @@ fn what_the_lab_cannot_do_is_refused_with_name_line_and_remedy() {
         (
             "kind = \"link-down\"\nlink = [\"s1\", \"s2\"]\nfor = \"1ms\"",
             "link-down",
-            "for less than 10 ms",
+            "shortest action takes 10 ms",
         ),
         (
             &format!("{impair}for = \"100us\""),
