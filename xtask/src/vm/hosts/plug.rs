@@ -41,10 +41,10 @@ pub fn check(hosts: &Hosts<'_>) -> Result<String> {
              plug --rate {RATE}
              kill -STOP $worker; kill -9 $keeper; kill -9 $worker; wait $keeper || true
              plugged
-             in_ns a weir-host status eth0 2>&1 | grep -q 'a dead .weir-host plug'
+             in_ns a weir-host status eth0 2>&1 | grep -q 'a killed .weir-host plug'
              for all in status metrics; do
                  if in_ns a weir-host $all > /tmp/all 2> /tmp/all-said; then echo \"$all passes it over\"; exit 1; fi
-                 grep -q 'a dead .weir-host plug' /tmp/all-said
+                 grep -q 'a killed .weir-host plug' /tmp/all-said
              done
              grep -q '^# TYPE weir_host_attached' /tmp/all
              in_ns a weir-host detach eth0 > /dev/null
