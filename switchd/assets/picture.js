@@ -133,7 +133,7 @@ class Picture {
     const all = ports.map((_, index) => this.geometry(index, ports.length, width));
     const { boxLeft, boxRight, rows, height, two } = all[0] || this.geometry(0, 1, width);
     const tall = rows * height + 2;
-    // Between the names of the ports; the page's title has it, too.
+    // Between the names of the ports; the page's title also has it.
     const roomy = two && ports.every((port) => port.name.length <= 4);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${tall}`);
     this.svg.setAttribute("height", tall * scale);

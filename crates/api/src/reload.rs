@@ -76,7 +76,7 @@ pub struct Past {
     pub number: u64,
     /// Time at which it came into force, in seconds since 1970, UTC.
     pub unix_seconds: u64,
-    /// What put it into force: `start` or `reload`.
+    /// Cause of its activation: `start` or `reload`.
     pub came: String,
 }
 

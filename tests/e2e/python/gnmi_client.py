@@ -4,7 +4,7 @@ import json
 import queue
 import sys
 
-# pygnmi prints, too.
+# pygnmi also prints.
 answers = sys.stdout
 sys.stdout = sys.stderr
 

@@ -39,7 +39,7 @@ function arrow(from, to, gap, apart, size, names) {
   return [line, tip];
 }
 
-// Round, a square, or a square on its tip: a state is visible without colours, too.
+// Round, a square, or a square on its tip: a state is also visible without colours.
 function outline(condition, radius) {
   const side = radius * 0.88;
   if (condition === "locked" || condition === "recovering") return shape("rect", { class: "shape", x: -side, y: -side, width: 2 * side, height: 2 * side });

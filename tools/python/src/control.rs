@@ -59,7 +59,7 @@ pub struct Ack {
 
 #[pymethods]
 impl Ack {
-    /// What the switches on the path have written into the frame when it began to leave, first to last.
+    /// Telemetry that the switches on the path wrote into the frame as it left, first to last.
     #[getter]
     fn hops(&self) -> Vec<Hop> {
         let hop = |hop: &telemetry::Hop| Hop {
@@ -73,7 +73,7 @@ impl Ack {
     }
 }
 
-/// What a switch has written into a frame.
+/// Telemetry that a switch wrote into a frame.
 #[pyclass(frozen, module = "weir", get_all)]
 #[derive(Debug)]
 pub struct Hop {

@@ -35,7 +35,7 @@ fn keys(table: &Bound<'_, PyDict>, place: &str) -> PyResult<Table> {
 }
 
 fn convert(value: &Bound<'_, PyAny>, place: &str) -> PyResult<Value> {
-    // True is an integer, too.
+    // In Python, True is also an integer.
     if value.is_instance_of::<PyBool>() {
         return Ok(Value::Boolean(value.extract()?));
     }

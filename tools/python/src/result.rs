@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::{PyClass, PyClassInitializer};
 use weir_api::run::{FlowResult, RunEvent, RunResult, Series, SlowdownBin};
 use weir_config::scenario::Scenario;
 use weir_sim::scenario::digest;
@@ -41,6 +42,19 @@ impl Tables {
             series: PyOnceLock::new(),
         }
     }
+}
+
+/// Returns the object in `place`, which is made if it is not there.
+fn kept<T>(
+    py: Python<'_>,
+    place: &PyOnceLock<Py<T>>,
+    make: impl FnOnce() -> PyResult<T>,
+) -> PyResult<Py<T>>
+where
+    T: PyClass + Into<PyClassInitializer<T>>,
+{
+    let object = place.get_or_try_init(py, || Py::new(py, make()?))?;
+    Ok(object.clone_ref(py))
 }
 
 /// An expectation of the scenario.
@@ -203,40 +217,34 @@ impl RunOutcome {
     /// A row for each flow, with its hosts and its class.
     #[getter]
     fn flows(&self, py: Python<'_>) -> PyResult<Py<Table>> {
-        let make = || Py::new(py, flows(&self.result.flows, &self.ends)?);
-        Ok(self.tables.flows.get_or_try_init(py, make)?.clone_ref(py))
+        let make = || flows(&self.result.flows, &self.ends);
+        kept(py, &self.tables.flows, make)
     }
 
     /// A row for each range of sizes: the slowdown of its flows.
     #[getter]
     fn slowdown(&self, py: Python<'_>) -> PyResult<Py<Table>> {
-        let make = || Py::new(py, slowdown(&self.result.slowdown)?);
-        Ok(self
-            .tables
-            .slowdown
-            .get_or_try_init(py, make)?
-            .clone_ref(py))
+        let make = || slowdown(&self.result.slowdown);
+        kept(py, &self.tables.slowdown, make)
     }
 
     /// A row for each switch, port and priority that ever held a frame.
     #[getter]
     fn buffers(&self, py: Python<'_>) -> PyResult<Py<Table>> {
-        let make = || Py::new(py, buffers(&self.result)?);
-        Ok(self.tables.buffers.get_or_try_init(py, make)?.clone_ref(py))
+        kept(py, &self.tables.buffers, || buffers(&self.result))
     }
 
     /// A row for each event of a switch, in the order of time. `details` is JSON.
     #[getter]
     fn events(&self, py: Python<'_>) -> PyResult<Py<Table>> {
-        let make = || Py::new(py, events(&self.result.events)?);
-        Ok(self.tables.events.get_or_try_init(py, make)?.clone_ref(py))
+        kept(py, &self.tables.events, || events(&self.result.events))
     }
 
     /// The curves over time.
     #[getter]
     fn series(&self, py: Python<'_>) -> PyResult<Py<Curves>> {
-        let make = || Py::new(py, Curves::of(py, &self.result.series)?);
-        Ok(self.tables.series.get_or_try_init(py, make)?.clone_ref(py))
+        let make = || Curves::of(py, &self.result.series);
+        kept(py, &self.tables.series, make)
     }
 
     /// SHA-256 of the file that `weir-sim run --json FILE` writes for the same run.

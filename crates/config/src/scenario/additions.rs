@@ -1,4 +1,4 @@
-//! What a caller adds to a scenario, since no file can have it: transports of its own, and flows that it makes.
+//! Additions of a caller to a scenario that no file can have: the caller's transports and flows.
 
 use weir_core::{Bytes, Duration};
 

@@ -44,7 +44,7 @@ struct Running {
     config: DaemonConfig,
     unconfirmed: Option<Unconfirmed>,
     source: Arc<str>,
-    /// What put it into force, until it is kept for a rollback.
+    /// Cause of its activation, until it is kept for a rollback.
     came: Option<Came>,
     /// Configurations last stored for the next switch; see [`by_hand::leave`].
     left: Option<(DaemonConfig, DaemonConfig)>,

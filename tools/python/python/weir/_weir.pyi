@@ -199,11 +199,11 @@ class Ack:
         """True if the frame was marked Congestion Experienced."""
     @property
     def hops(self) -> list[Hop]:
-        """What the switches on the path have written into the frame when it began to leave, first to last."""
+        """Telemetry that the switches on the path wrote into the frame as it left, first to last."""
 
 @final
 class Hop:
-    """What a switch has written into a frame."""
+    """Telemetry that a switch wrote into a frame."""
 
     @property
     def line(self) -> int:

@@ -246,7 +246,7 @@ zero_copy() {
     [ "$(cat /tmp/mode)" = "native $1" ] || fail "$(cat /tmp/mode)"
     [ "$1" = true ] && echo "virtio_net: zero-copy" || echo "virtio_net: copy"
 }
-# The state of the express path that is expected: $1 for lossy classes, $2 where a lossless class requests it, too.
+# The state of the express path that is expected: $1 for lossy classes, $2 where a lossless class also requests it.
 express() {
     local words frames
     network 2

@@ -13,7 +13,7 @@
 
 use super::port::Entry;
 use super::AnnouncedPort;
-use crate::credit::{CreditHints, CreditTerms};
+use crate::credit::CreditHints;
 use crate::units::{Bytes, Priority};
 use crate::wire::lldp::credits::{Credits, CreditsV1};
 use crate::wire::lldp::dcbx::PrioritySet;
@@ -101,40 +101,33 @@ pub(super) fn mismatch(port: &AnnouncedPort, entries: &[Entry]) -> Option<Credit
     let ours = announced(port.announcement.credits.as_ref())?;
     entries.iter().find_map(|entry| {
         let theirs = announced(entry.announcement.credits.as_ref())?;
-        let here = |priority| limit_here(ours, theirs, priority);
-        let there = |priority| limit_there(ours, theirs, priority);
-        let mut mismatches = Priority::ALL.into_iter().filter_map(here);
-        let mut of_neighbour = Priority::ALL.into_iter().filter_map(there);
-        mismatches.next().or_else(|| of_neighbour.next())
+        if let Some((priority, cost, limit)) = too_costly(ours, theirs) {
+            return Some(CreditMismatch::LimitHere {
+                priority,
+                longest_bytes: theirs.longest_bytes,
+                cost,
+                limit,
+            });
+        }
+        let (priority, cost, limit) = too_costly(theirs, ours)?;
+        Some(CreditMismatch::LimitThere {
+            priority,
+            longest_bytes: ours.longest_bytes,
+            cost,
+            limit,
+        })
     })
 }
 
-fn limit_here(ours: &CreditsV1, theirs: &CreditsV1, priority: Priority) -> Option<CreditMismatch> {
-    let terms = ours.terms(priority)?;
-    let cost = too_costly(&terms, theirs.longest_bytes)?;
-    Some(CreditMismatch::LimitHere {
-        priority,
-        longest_bytes: theirs.longest_bytes,
-        cost,
-        limit: terms.limit(),
+/// Returns the lowest priority whose limit at `receiver` is below the cost of `sender`'s longest frame, with that cost and the
+/// limit, in credits.
+fn too_costly(receiver: &CreditsV1, sender: &CreditsV1) -> Option<(Priority, u32, u32)> {
+    let longest = Bytes::new(u64::from(sender.longest_bytes));
+    Priority::ALL.into_iter().find_map(|priority| {
+        let terms = receiver.terms(priority)?;
+        let (cost, limit) = (terms.cost(longest), terms.limit());
+        (cost > limit).then_some((priority, cost, limit))
     })
-}
-
-fn limit_there(ours: &CreditsV1, theirs: &CreditsV1, priority: Priority) -> Option<CreditMismatch> {
-    let terms = theirs.terms(priority)?;
-    let cost = too_costly(&terms, ours.longest_bytes)?;
-    Some(CreditMismatch::LimitThere {
-        priority,
-        longest_bytes: ours.longest_bytes,
-        cost,
-        limit: terms.limit(),
-    })
-}
-
-/// Returns the cost of a frame of this length, in credits, if it is above the limit.
-fn too_costly(terms: &CreditTerms, longest_bytes: u16) -> Option<u32> {
-    let cost = terms.cost(Bytes::new(u64::from(longest_bytes)));
-    (cost > terms.limit()).then_some(cost)
 }
 
 fn announced(credits: Option<&Credits>) -> Option<&CreditsV1> {
